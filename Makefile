@@ -1,0 +1,105 @@
+# What one does with a checkout. Needs Python 3.11 or newer as python3, and nothing else: every target first makes
+# .venv from the committed lock if it is missing or older than the lock. ARGS="..." goes to the command that a target
+# runs; PYTHON=python3.12 chooses another Python for a new .venv.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+TYPED := $(VENV)/typed/sqsqlite
+
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED := $(INSTALL) --require-hashes
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-annotate --no-header
+
+.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock bench clean
+
+help: ## Print the targets
+	@echo 'make TARGET [ARGS="..."]; each sets up what it needs in $(VENV).'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Make .venv from the lock, with the project installed in it
+
+# A Python that was upgraded or removed leaves a .venv that cannot start: made anew.
+$(READY): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'Python 3.11 or newer is needed as $(PYTHON): apt-get install python3, or PYTHON=...' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' \
+		|| { echo 'Python has no venv module: apt-get install python3-venv' >&2; exit 1; }
+	@echo 'Setting up $(VENV) from requirements/dev.lock'
+	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| $(PYTHON) -m venv --clear $(VENV)
+	@$(LOCKED) --only-binary :all: -r requirements/dev.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: $(READY) ## Run the main job, sqsqlite demo
+	@echo 'Running sqsqlite demo'
+	@$(BIN)/sqsqlite demo $(ARGS)
+
+test: $(READY) ## Run the tests, without the slow ones (at most 10 minutes)
+	@echo 'Running the tests that are not slow, two at a time'
+	@$(BIN)/python -m pytest -m 'not slow' -n 2 --dist worksteal --session-timeout 600 $(ARGS)
+
+# One at a time: storms start processes of their own.
+test-slow: $(READY) ## Run the slow tests: storms, crashes, large files (at most 50 minutes)
+	@echo 'Running the slow tests'
+	@$(BIN)/python -m pytest -m slow --session-timeout 3000 $(ARGS)
+
+test-all: ## Run every test (at most 60 minutes)
+	@$(MAKE) test
+	@$(MAKE) test-slow
+
+lint: $(READY) ## Check style and format (ruff)
+	@echo 'Checking style and format'
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+# mypy does not follow the mapping of cli/ and migrations/ in pyproject.toml, so it is shown the package as a user
+# gets it: a folder of links. It reports sqsqlite/cli/x.py where the file is cli/x.py; sed turns that back.
+types: $(READY) ## Check the types (mypy --strict)
+	@echo 'Checking the types'
+	@rm -rf $(TYPED) && mkdir -p $(TYPED)
+	@ln -s $(CURDIR)/sqsqlite/* $(CURDIR)/cli $(CURDIR)/migrations $(TYPED)
+	@set -o pipefail; cd $(TYPED)/.. && $(CURDIR)/$(BIN)/mypy --strict --config-file $(CURDIR)/pyproject.toml \
+		--cache-dir $(CURDIR)/.mypy_cache -p sqsqlite $(ARGS) | sed -E 's#^sqsqlite/(cli|migrations)/#\1/#'
+
+migration-check: $(READY) ## Prove that the migrations give the schema of a new file
+	@echo 'Comparing the migrations with the schema'
+	@$(BIN)/python -m pytest tests/migrations $(ARGS)
+
+# --no-index makes pip refuse the wheel if runtime.lock lacks anything that the wheel asks for.
+wheel: $(READY) ## Build the wheel, and use it from an empty environment
+	@echo 'Building the wheel and using it away from the checkout'
+	@rm -rf build dist/sqsqlite-*.whl
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@away=$$(mktemp -d) && trap 'rm -rf "$$away"' EXIT && $(PYTHON) -m venv "$$away/venv" \
+		&& pip="$$away/venv/bin/python -m pip --disable-pip-version-check" \
+		&& $$pip install --quiet --only-binary :all: --require-hashes -r requirements/runtime.lock \
+		&& $$pip install --quiet --no-index dist/sqsqlite-*.whl \
+		&& cp tests/packaging/installed_wheel.py "$$away" && cd "$$away" && venv/bin/python -I installed_wheel.py
+
+lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upgrade for new versions)
+	@echo 'Writing requirements/*.lock'
+	@$(COMPILE) --extra boto3 --extra serve --group build --group lint --group lock --group test $(ARGS) \
+		--output-file requirements/dev.lock
+	@$(COMPILE) -c requirements/dev.lock $(ARGS) --output-file requirements/runtime.lock
+	@$(COMPILE) -c requirements/dev.lock --group bench $(ARGS) --output-file requirements/bench.lock
+	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
+
+bench: $(READY) ## Run the benchmarks, the peers beside ours
+	@echo 'Running the benchmarks'
+	@$(LOCKED) -r requirements/bench.lock
+	@$(LOCKED) -r requirements/bench-honker.lock || echo 'honker needs Rust to be built here: its rows are left out' >&2
+	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+clean: ## Remove what the targets made
+	@echo 'Removing $(VENV), builds and caches'
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
