@@ -1,0 +1,131 @@
+"""The rooms of the project: imports point down, nothing heavy loads on the way to a send."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.packaging.checkout import ROOT, Import, imports, modules
+
+# From the top down. A module imports from its own line and from the lines below, never from those above.
+LAYERS = (
+    ("cli",),
+    ("",),  # sqsqlite/__init__.py itself: the names that users import
+    ("_api", "_client", "analytics", "boto", "consumer", "wire"),
+    ("shapes",),
+    ("service",),
+    ("engine",),
+    ("store",),
+    ("schema", "migrations"),
+    # Leaves. The SQL is text and imports nothing, so the store may take its own statements from there too.
+    ("digests", "errors", "limits", "names", "receipts", "requests", "responses", "statements"),
+)
+RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
+
+# What is slow to load, and the only rooms that import it as soon as they are imported themselves.
+HEAVY = {
+    "alembic": {"migrations"},
+    "boto3": {"boto"},
+    "botocore": {"boto"},
+    "click": {"cli"},
+    "jmespath": set(),
+    "pyspark": set(),
+    "sqlalchemy": {"migrations", "schema"},
+    "uvicorn": set(),
+}
+VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
+
+MODULES = modules()
+IMPORTS = [(module, found) for module, path in MODULES.items() for found in imports(module, path)]
+
+
+def room(module: str) -> str:
+    """`engine` for sqsqlite.engine.send, empty for sqsqlite."""
+    return (*module.split("."), "")[1]
+
+
+def where(module: str, found: Import) -> str:
+    return f"{MODULES[module].relative_to(ROOT)}:{found.line} imports {found.name}"
+
+
+def test_every_module_has_a_room():
+    """A new one is given its line in LAYERS."""
+    assert {room(module) for module in MODULES} - RANK.keys() == set()
+
+
+def test_imports_point_down():
+    """Also those for types alone, and those inside functions."""
+    ours = [(module, found) for module, found in IMPORTS if found.name.split(".")[0] == "sqsqlite"]
+    assert [where(*arrow) for arrow in ours if RANK[room(arrow[1].name)] < RANK[room(arrow[0])]] == []
+
+
+def test_no_module_is_imported_by_two_names():
+    """`import cli` would load sqsqlite.cli a second time, under another name."""
+    assert [where(*arrow) for arrow in IMPORTS if arrow[1].name.split(".")[0] in {"cli", "migrations"}] == []
+
+
+def test_heavy_modules_load_only_where_they_are_needed():
+    heavy = [
+        (module, found)
+        for module, found in IMPORTS
+        if found.at_once and room(module) not in HEAVY.get(found.name.split(".")[0], {room(module)})
+    ]
+    assert [where(*arrow) for arrow in heavy] == []
+
+
+def test_module_names_say_what_they_are_about():
+    assert [module for module in MODULES if not VAGUE.isdisjoint(module.split("."))] == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    """Among the imports that run at once: a circle works or fails by who comes first."""
+    graph = {
+        module: {
+            found.name for found in imports(module, path) if found.at_once and found.name in dict(MODULES)
+        }
+        for module, path in MODULES.items()
+    }
+    while leaves := [module for module, wanted in graph.items() if not wanted & graph.keys() - {module}]:
+        for module in leaves:
+            del graph[module]
+    assert graph == {}
+
+
+def test_no_public_name_hides_a_module():
+    """sqsqlite.client is a function, so its module is _client.py: importing a client.py would hide it."""
+    packages = [
+        importlib.import_module(module) for module, path in MODULES.items() if path.name == "__init__.py"
+    ]
+    beside = [
+        f"{package.__name__}.{name}"
+        for package in packages
+        for name in {*vars(package), *getattr(package, "__all__", ())}
+        if f"{package.__name__}.{name}" in MODULES and not isinstance(getattr(package, name), ModuleType)
+    ]
+    assert beside == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import sqsqlite",
+        "import sqsqlite; sqs = sqsqlite.connect('a.db'); sqs.create_queue('q').send('hi'); sqs.queue('q').receive()",
+        "import sqsqlite; sqsqlite.client('a.db').create_queue(QueueName='q')",
+    ],
+    ids=["import", "connect, send, receive", "client"],
+)
+def test_nothing_heavy_is_loaded_by(program: str, tmp_path: Path):
+    """In a process of its own: this one has loaded much already."""
+    report = f"{program}\nimport sys; print(*sorted({set(HEAVY)!r} & sys.modules.keys()))"
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", report],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr
