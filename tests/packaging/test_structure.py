@@ -28,6 +28,7 @@ LAYERS = (
         "message_attributes",
         "names",
         "prepared",
+        "queue_attributes",
         "receipts",
         "requests",
         "responses",
