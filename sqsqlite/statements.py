@@ -1,0 +1,570 @@
+"""Every SQL statement that runs, named: what it is for, the index it goes by, and what surprises.
+
+Parameters are named and so are columns, time comes as `:now_ms` alone, and each statement runs in the sqlite3 shell as
+it stands. Partial indexes serve a WHERE clause only when it repeats their terms literally.
+"""
+
+# --- the file ---------------------------------------------------------------------------------------------------
+
+FIND_META_TABLE = """
+-- Is this a queue's file?
+SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sqs_meta'
+"""
+
+COUNT_SCHEMA_OBJECTS = """
+SELECT count(*) FROM sqlite_schema
+"""
+
+SELECT_SCHEMA_VERSION = """
+SELECT number FROM sqs_meta WHERE name = 'schema_version'
+"""
+
+SELECT_META = """
+-- All of the file's own facts; a handful of rows.
+SELECT name, number, bytes FROM sqs_meta
+"""
+
+SET_META = """
+INSERT INTO sqs_meta (name, number, bytes) VALUES (:name, :number, :bytes)
+ON CONFLICT (name) DO UPDATE SET number = excluded.number, bytes = excluded.bytes
+"""
+
+INSERT_ALEMBIC_VERSION = """
+INSERT INTO sqs_alembic_version (version_num) VALUES (:version)
+"""
+
+SELECT_ALEMBIC_VERSION = """
+SELECT version_num FROM sqs_alembic_version
+"""
+
+SELECT_LAST_MINUTE = """
+-- The latest instant of which the file knows: the clock must not run behind it after a boot.
+SELECT coalesce(max(minute_at), 0) FROM sqs_queue_counts
+"""
+
+# --- queues -----------------------------------------------------------------------------------------------------
+
+SELECT_QUEUE = """
+-- By the unique index on (account_id, name). Read in each operation's own transaction: no cache to go stale.
+SELECT
+    id, epoch_id, fifo, account_id, name, delay_seconds, maximum_message_size_bytes, message_retention_period_seconds,
+    receive_message_wait_time_seconds, visibility_timeout_seconds, dead_letter_target_arn, max_receive_count,
+    holds_dead_letters
+FROM sqs_queues
+WHERE account_id = :account_id AND name = :name
+"""
+
+SELECT_QUEUE_TO_RECEIVE = """
+-- The queue, its counts, and whether a hidden message is due: one look at all that a receive depends on.
+SELECT
+    q.id, q.epoch_id, q.fifo, q.account_id, q.name, q.delay_seconds, q.maximum_message_size_bytes,
+    q.message_retention_period_seconds, q.receive_message_wait_time_seconds, q.visibility_timeout_seconds,
+    q.dead_letter_target_arn, q.max_receive_count, q.holds_dead_letters,
+    c.messages, c.in_flight, c.delayed, c.turn,
+    (
+        SELECT min(l.visible_at) FROM sqs_leases AS l
+        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0
+    ) AS next_visible_at
+FROM sqs_queues AS q
+CROSS JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
+WHERE q.account_id = :account_id AND q.name = :name
+"""
+
+SELECT_QUEUE_ATTRIBUTES = """
+-- The whole row, for GetQueueAttributes and what compares or changes attributes.
+SELECT
+    id, account_id, name, epoch_id, fifo, created_at, modified_at, purged_at, delay_seconds,
+    maximum_message_size_bytes, message_retention_period_seconds, receive_message_wait_time_seconds,
+    visibility_timeout_seconds, dead_letter_target_arn, max_receive_count, redrive_allow_policy, policy,
+    kms_master_key_id, kms_data_key_reuse_period_seconds, sqs_managed_sse_enabled, content_based_deduplication,
+    deduplication_scope, fifo_throughput_limit, holds_dead_letters
+FROM sqs_queues
+WHERE account_id = :account_id AND name = :name
+"""
+
+INSERT_QUEUE = """
+INSERT INTO sqs_queues (
+    account_id, name, epoch_id, fifo, created_at, modified_at, delay_seconds, maximum_message_size_bytes,
+    message_retention_period_seconds, receive_message_wait_time_seconds, visibility_timeout_seconds,
+    dead_letter_target_arn, max_receive_count, redrive_allow_policy, policy, kms_master_key_id,
+    kms_data_key_reuse_period_seconds, sqs_managed_sse_enabled, content_based_deduplication, deduplication_scope,
+    fifo_throughput_limit
+) VALUES (
+    :account_id, :name, 0, :fifo, :now_ms, :now_ms, :delay_seconds, :maximum_message_size_bytes,
+    :message_retention_period_seconds, :receive_message_wait_time_seconds, :visibility_timeout_seconds,
+    :dead_letter_target_arn, :max_receive_count, :redrive_allow_policy, :policy, :kms_master_key_id,
+    :kms_data_key_reuse_period_seconds, :sqs_managed_sse_enabled, :content_based_deduplication, :deduplication_scope,
+    :fifo_throughput_limit
+)
+"""
+
+UPDATE_QUEUE_ATTRIBUTES = """
+UPDATE sqs_queues
+SET
+    modified_at = :now_ms,
+    delay_seconds = :delay_seconds,
+    maximum_message_size_bytes = :maximum_message_size_bytes,
+    message_retention_period_seconds = :message_retention_period_seconds,
+    receive_message_wait_time_seconds = :receive_message_wait_time_seconds,
+    visibility_timeout_seconds = :visibility_timeout_seconds,
+    dead_letter_target_arn = :dead_letter_target_arn,
+    max_receive_count = :max_receive_count,
+    redrive_allow_policy = :redrive_allow_policy,
+    policy = :policy,
+    kms_master_key_id = :kms_master_key_id,
+    kms_data_key_reuse_period_seconds = :kms_data_key_reuse_period_seconds,
+    sqs_managed_sse_enabled = :sqs_managed_sse_enabled,
+    content_based_deduplication = :content_based_deduplication,
+    deduplication_scope = :deduplication_scope,
+    fifo_throughput_limit = :fifo_throughput_limit
+WHERE id = :id
+"""
+
+SET_QUEUE_EPOCH = """
+UPDATE sqs_queues SET epoch_id = :epoch_id, purged_at = :purged_at, holds_dead_letters = 0 WHERE id = :id
+"""
+
+INSERT_EPOCH = """
+INSERT INTO sqs_epochs (queue_id, created_at) VALUES (:queue_id, :now_ms)
+"""
+
+DISCARD_EPOCH = """
+-- From here on no statement finds the epoch's rows; the sweeper takes them away.
+UPDATE sqs_epochs SET discarded_at = :now_ms WHERE id = :epoch_id
+"""
+
+DELETE_QUEUE = """
+DELETE FROM sqs_queues WHERE id = :id
+"""
+
+INSERT_TOMBSTONE = """
+INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES (:account_id, :name, :now_ms)
+ON CONFLICT (account_id, name) DO UPDATE SET deleted_at = excluded.deleted_at
+"""
+
+SELECT_TOMBSTONE = """
+SELECT deleted_at FROM sqs_queue_tombstones WHERE account_id = :account_id AND name = :name
+"""
+
+DELETE_TOMBSTONES = """
+-- A handful of rows at most: the names deleted in the last minute.
+DELETE FROM sqs_queue_tombstones WHERE deleted_at <= :before_ms
+"""
+
+LIST_QUEUES = """
+-- By the unique index on (account_id, name), from a name on. upper_name bounds the prefix from above.
+SELECT name FROM sqs_queues
+WHERE account_id = :account_id AND name > :after_name AND name >= :prefix AND name < :upper_name
+ORDER BY name
+LIMIT :max_results
+"""
+
+LIST_DEAD_LETTER_SOURCE_QUEUES = """
+-- By sqs_ix_queues_dead_letter_target; the few queues that name this target are sorted.
+SELECT name FROM sqs_queues
+WHERE dead_letter_target_arn = :target_arn AND dead_letter_target_arn IS NOT NULL
+    AND account_id = :account_id AND name > :after_name
+ORDER BY name
+LIMIT :max_results
+"""
+
+SELECT_TAGS = """
+SELECT key, value FROM sqs_queue_tags WHERE queue_id = :queue_id ORDER BY key
+"""
+
+SET_TAG = """
+INSERT INTO sqs_queue_tags (queue_id, key, value) VALUES (:queue_id, :key, :value)
+ON CONFLICT (queue_id, key) DO UPDATE SET value = excluded.value
+"""
+
+DELETE_TAG = """
+DELETE FROM sqs_queue_tags WHERE queue_id = :queue_id AND key = :key
+"""
+
+DELETE_TAGS = """
+DELETE FROM sqs_queue_tags WHERE queue_id = :queue_id
+"""
+
+# --- counts and activity ----------------------------------------------------------------------------------------
+
+INSERT_COUNTS = """
+INSERT INTO sqs_queue_counts (epoch_id, minute_at) VALUES (:epoch_id, :minute_at)
+"""
+
+ADD_COUNTS = """
+-- Once a queue and transaction. No row: the open minute is over (CLOSE_MINUTE), or the epoch is gone.
+UPDATE sqs_queue_counts
+SET
+    messages = messages + :messages,
+    in_flight = in_flight + :in_flight,
+    delayed = delayed + :delayed,
+    turn = max(turn, :turn),
+    sent = sent + :sent,
+    received = received + :received,
+    deleted = deleted + :deleted,
+    dead_lettered = dead_lettered + :dead_lettered,
+    deduplicated = deduplicated + :deduplicated,
+    empty_receives = empty_receives + :empty_receives,
+    sent_bytes = sent_bytes + :sent_bytes
+WHERE epoch_id = :epoch_id AND minute_at = :minute_at
+"""
+
+CLOSE_MINUTE = """
+-- The open minute becomes history under the queue's lasting id. Idle minutes leave no row. A minute may be closed
+-- twice, by a purge and by the next message.
+INSERT INTO sqs_queue_activity (
+    queue_id, minute_at, sent, received, deleted, dead_lettered, deduplicated, empty_receives, sent_bytes
+)
+SELECT
+    e.queue_id, c.minute_at, c.sent, c.received, c.deleted, c.dead_lettered, c.deduplicated, c.empty_receives,
+    c.sent_bytes
+FROM sqs_queue_counts AS c
+JOIN sqs_epochs AS e ON e.id = c.epoch_id
+WHERE c.epoch_id = :epoch_id
+    AND c.sent + c.received + c.deleted + c.dead_lettered + c.deduplicated + c.empty_receives > 0
+ON CONFLICT (queue_id, minute_at) DO UPDATE SET
+    sent = sent + excluded.sent,
+    received = received + excluded.received,
+    deleted = deleted + excluded.deleted,
+    dead_lettered = dead_lettered + excluded.dead_lettered,
+    deduplicated = deduplicated + excluded.deduplicated,
+    empty_receives = empty_receives + excluded.empty_receives,
+    sent_bytes = sent_bytes + excluded.sent_bytes
+"""
+
+OPEN_MINUTE = """
+UPDATE sqs_queue_counts
+SET
+    minute_at = :minute_at, sent = 0, received = 0, deleted = 0, dead_lettered = 0, deduplicated = 0,
+    empty_receives = 0, sent_bytes = 0
+WHERE epoch_id = :epoch_id
+"""
+
+DELETE_COUNTS = """
+DELETE FROM sqs_queue_counts WHERE epoch_id = :epoch_id
+"""
+
+SELECT_COUNTS = """
+SELECT messages, in_flight, delayed, turn FROM sqs_queue_counts WHERE epoch_id = :epoch_id
+"""
+
+COUNT_DUE = """
+-- Hidden by their rows, visible by the clock, not yet promoted: what the counts are corrected by. One covering range
+-- of sqs_ix_leases_hidden.
+SELECT coalesce(sum(token IS NOT NULL), 0), coalesce(sum(token IS NULL), 0)
+FROM sqs_leases
+WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at <= :now_ms
+"""
+
+FIND_EXPIRED = """
+-- Is there anything beyond its retention? One seek in sqs_ix_leases_age.
+SELECT 1 FROM sqs_leases WHERE epoch_id = :epoch_id AND sent_at <= :expired_at LIMIT 1
+"""
+
+COUNT_EXPIRED = """
+-- Beyond retention and not yet swept, by state: only where FIND_EXPIRED found one.
+SELECT
+    count(*),
+    coalesce(sum(visible_at > :now_ms AND token IS NOT NULL), 0),
+    coalesce(sum(visible_at > :now_ms AND token IS NULL), 0)
+FROM sqs_leases
+WHERE epoch_id = :epoch_id AND sent_at <= :expired_at
+"""
+
+SELECT_OLDEST = """
+-- One seek in sqs_ix_leases_age.
+SELECT min(sent_at) FROM sqs_leases WHERE epoch_id = :epoch_id AND sent_at > :expired_at
+"""
+
+STATS = """
+-- One row a queue of the account, for `stats`, `queues` and `top`: configuration, counts and the open minute.
+SELECT
+    q.name, q.id, q.epoch_id, q.fifo, q.visibility_timeout_seconds, q.message_retention_period_seconds,
+    q.dead_letter_target_arn, c.messages, c.in_flight, c.delayed, c.minute_at, c.sent, c.received, c.deleted,
+    c.dead_lettered, c.empty_receives
+FROM sqs_queues AS q
+JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
+WHERE q.account_id = :account_id AND q.name >= :prefix AND q.name < :upper_name
+ORDER BY q.name
+"""
+
+SELECT_ACTIVITY = """
+-- A queue's closed minutes of late, newest first. By the primary key.
+SELECT minute_at, sent, received, deleted, dead_lettered, empty_receives, sent_bytes
+FROM sqs_queue_activity
+WHERE queue_id = :queue_id AND minute_at >= :since_at
+ORDER BY minute_at DESC
+"""
+
+# --- send -------------------------------------------------------------------------------------------------------
+
+INSERT_MESSAGE = """
+INSERT INTO sqs_messages (message_id, body_md5, sender_id, group_id, trace_header, attributes, body)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+
+INSERT_MESSAGE_AT = """
+-- The rest of a batch, under the ids after the first one's: one executemany instead of a call a message.
+INSERT INTO sqs_messages (id, message_id, body_md5, sender_id, group_id, trace_header, attributes, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+INSERT_LEASE = """
+INSERT INTO sqs_leases (id, epoch_id, turn, sent_at, size_bytes, visible_at)
+VALUES (?, ?, ?, ?, ?, ?)
+"""
+
+# --- receive ----------------------------------------------------------------------------------------------------
+
+PROMOTE = """
+-- A timeout or delay that has ended is rewritten to 0, 100 at most, oldest first: so the ready index holds all that
+-- is visible in order of age. RETURNING tells what each was: in flight (1) or delayed (0).
+UPDATE sqs_leases
+SET visible_at = 0
+WHERE id IN (
+    SELECT id FROM sqs_leases
+    WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at <= :now_ms
+    ORDER BY visible_at
+    LIMIT 100
+)
+RETURNING token IS NOT NULL
+"""
+
+CLAIM = """
+-- Hide the first :max_messages visible messages, count the receive, turn the token. By sqs_ix_leases_ready. A timeout
+-- of 0 leaves them visible. RETURNING promises no order: the caller sorts by (turn, id).
+UPDATE sqs_leases
+SET
+    visible_at = :visible_at,
+    receive_count = receive_count + 1,
+    queue_receive_count = queue_receive_count + 1,
+    token = randomblob(12),
+    received_at = :now_ms,
+    first_received_at = coalesce(first_received_at, :now_ms)
+WHERE id IN (
+    SELECT id FROM sqs_leases
+    WHERE epoch_id = :epoch_id AND visible_at = 0 AND group_key IS NULL
+    ORDER BY turn, id
+    LIMIT :max_messages
+)
+RETURNING turn, id, token, receive_count, queue_receive_count, sent_at, first_received_at
+"""
+
+CLAIM_AFTER = """
+-- CLAIM from a place in the order on: past expired or exhausted messages, however many, at one seek.
+UPDATE sqs_leases
+SET
+    visible_at = :visible_at,
+    receive_count = receive_count + 1,
+    queue_receive_count = queue_receive_count + 1,
+    token = randomblob(12),
+    received_at = :now_ms,
+    first_received_at = coalesce(first_received_at, :now_ms)
+WHERE id IN (
+    SELECT id FROM sqs_leases
+    WHERE epoch_id = :epoch_id AND visible_at = 0 AND group_key IS NULL AND (turn, id) > (:after_turn, :after_id)
+    ORDER BY turn, id
+    LIMIT :max_messages
+)
+RETURNING turn, id, token, receive_count, queue_receive_count, sent_at, first_received_at
+"""
+
+FIND_FIRST_LIVE = """
+-- The first message not beyond its retention: where a claim goes on that met expired ones. By sqs_ix_leases_age.
+SELECT id FROM sqs_leases
+WHERE epoch_id = :epoch_id AND sent_at > :expired_at
+ORDER BY sent_at, id
+LIMIT 1
+"""
+
+SELECT_MESSAGE = """
+SELECT id, message_id, body_md5, sender_id, group_id, trace_header, attributes, body
+FROM sqs_messages
+WHERE id = ?
+"""
+
+SELECT_MESSAGES = """
+-- Ten at a time; places left over repeat an id.
+SELECT id, message_id, body_md5, sender_id, group_id, trace_header, attributes, body
+FROM sqs_messages
+WHERE id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+PEEK = """
+-- What a receive would bring next, without a lease or a count. Visible ones in order of service.
+SELECT
+    m.id, m.message_id, m.body_md5, m.sender_id, m.group_id, m.trace_header, m.attributes, m.body,
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+FROM sqs_leases AS l
+JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = :epoch_id AND l.visible_at = 0 AND l.group_key IS NULL AND l.sent_at > :expired_at
+ORDER BY l.turn, l.id
+LIMIT :max_messages
+"""
+
+PEEK_HIDDEN = """
+-- The hidden ones, those next to return first: delayed, in flight, and due but not yet promoted.
+SELECT
+    m.id, m.message_id, m.body_md5, m.sender_id, m.group_id, m.trace_header, m.attributes, m.body,
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+FROM sqs_leases AS l
+JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = :epoch_id AND l.visible_at > 0 AND l.sent_at > :expired_at
+ORDER BY l.visible_at
+LIMIT :max_messages
+"""
+
+LIST_MESSAGES = """
+-- In order of sending, from a row on: `tail` and `dump`. By sqs_ix_leases_age.
+SELECT
+    m.id, m.message_id, m.body_md5, m.sender_id, m.group_id, m.trace_header, m.attributes, m.body,
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+FROM sqs_leases AS l
+JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = :epoch_id AND (l.sent_at, l.id) > (:after_sent_at, :after_id)
+ORDER BY l.sent_at, l.id
+LIMIT :max_messages
+"""
+
+# --- settle: delete and change visibility -----------------------------------------------------------------------
+
+DELETE_LEASE = """
+-- Fenced: only the latest receive's token, only while its timeout runs. By the row id.
+DELETE FROM sqs_leases
+WHERE id = ? AND epoch_id = ? AND token = ? AND visible_at > ?
+"""
+
+DELETE_ANY_LEASE = """
+-- compat="aws": any handle of the message deletes it, in flight or not. Tells what it was, for the counts.
+DELETE FROM sqs_leases
+WHERE id = :id AND epoch_id = :epoch_id
+RETURNING visible_at > 0, token IS NOT NULL
+"""
+
+DELETE_MESSAGE = """
+DELETE FROM sqs_messages WHERE id = ?
+"""
+
+DELETE_DEAD_LETTER = """
+DELETE FROM sqs_dead_letters WHERE id = ?
+"""
+
+CHANGE_VISIBILITY = """
+-- Fenced as DELETE_LEASE; a message beyond its retention is gone.
+UPDATE sqs_leases
+SET visible_at = :visible_at
+WHERE id = :id AND epoch_id = :epoch_id AND token = :token AND visible_at > :now_ms AND sent_at > :expired_at
+"""
+
+CHANGE_ANY_VISIBILITY = """
+-- compat="aws": any handle of a message that is in flight.
+UPDATE sqs_leases
+SET visible_at = :visible_at
+WHERE id = :id AND epoch_id = :epoch_id AND token IS NOT NULL AND visible_at > :now_ms AND sent_at > :expired_at
+"""
+
+CLASSIFY_LEASE = """
+-- Why a handle matched nothing: gone, another queue's by now, replaced, or ended. By the row id.
+SELECT l.epoch_id, l.token, l.visible_at, l.sent_at, l.received_at, e.discarded_at
+FROM sqs_leases AS l
+JOIN sqs_epochs AS e ON e.id = l.epoch_id
+WHERE l.id = :id
+"""
+
+# --- dead letters -----------------------------------------------------------------------------------------------
+
+MOVE_TO_DEAD_LETTER_QUEUE = """
+-- The lease alone moves, under the same id: order and retention there go by the original sending. The receive that
+-- found it exhausted is taken back from the count.
+UPDATE sqs_leases
+SET
+    epoch_id = :dead_letter_epoch_id,
+    turn = (SELECT turn FROM sqs_queue_counts WHERE epoch_id = :dead_letter_epoch_id),
+    visible_at = 0,
+    token = NULL,
+    received_at = NULL,
+    receive_count = receive_count - 1,
+    queue_receive_count = 0
+WHERE id = :id
+"""
+
+INSERT_DEAD_LETTER = """
+-- Moved again, from one dead-letter queue to the next: the last move counts.
+INSERT INTO sqs_dead_letters (id, epoch_id, source_queue_id, source_arn, receive_count, moved_at)
+VALUES (:id, :epoch_id, :source_queue_id, :source_arn, :receive_count, :now_ms)
+ON CONFLICT (id) DO UPDATE SET
+    epoch_id = excluded.epoch_id,
+    source_queue_id = excluded.source_queue_id,
+    source_arn = excluded.source_arn,
+    receive_count = excluded.receive_count,
+    moved_at = excluded.moved_at
+"""
+
+MARK_DEAD_LETTERS = """
+UPDATE sqs_queues SET holds_dead_letters = 1 WHERE id = :id AND holds_dead_letters = 0
+"""
+
+SELECT_DEAD_LETTER = """
+SELECT source_arn, source_queue_id, receive_count, moved_at FROM sqs_dead_letters WHERE id = ?
+"""
+
+# --- upkeep -----------------------------------------------------------------------------------------------------
+
+FIND_DISCARDED_EPOCH = """
+-- By sqs_ix_epochs_discarded.
+SELECT id FROM sqs_epochs WHERE discarded_at IS NOT NULL ORDER BY discarded_at LIMIT 1
+"""
+
+SWEEP_LEASES = """
+-- A chunk of what is gone: a discarded epoch's rows, or those beyond retention. By sqs_ix_leases_age.
+DELETE FROM sqs_leases
+WHERE id IN (
+    SELECT id FROM sqs_leases
+    WHERE epoch_id = :epoch_id AND sent_at <= :expired_at
+    ORDER BY sent_at, id
+    LIMIT :limit
+)
+RETURNING id, visible_at > 0, token IS NOT NULL
+"""
+
+SWEEP_GROUPS = """
+DELETE FROM sqs_message_groups
+WHERE group_key IN (SELECT group_key FROM sqs_message_groups WHERE epoch_id = :epoch_id LIMIT :limit)
+"""
+
+SWEEP_TENANTS = """
+DELETE FROM sqs_tenants
+WHERE epoch_id = :epoch_id
+    AND group_id IN (SELECT group_id FROM sqs_tenants WHERE epoch_id = :epoch_id LIMIT :limit)
+"""
+
+SWEEP_DEDUPLICATIONS = """
+DELETE FROM sqs_deduplications
+WHERE (epoch_id, scope, deduplication_id) IN (
+    SELECT epoch_id, scope, deduplication_id FROM sqs_deduplications WHERE epoch_id = :epoch_id LIMIT :limit
+)
+"""
+
+SWEEP_RECEIVE_ATTEMPTS = """
+DELETE FROM sqs_receive_attempts
+WHERE (epoch_id, attempt_id) IN (
+    SELECT epoch_id, attempt_id FROM sqs_receive_attempts WHERE epoch_id = :epoch_id LIMIT :limit
+)
+"""
+
+DELETE_EPOCH = """
+DELETE FROM sqs_epochs WHERE id = :epoch_id
+"""
+
+LIST_RETENTIONS = """
+-- Each queue with its retention: upkeep asks FIND_EXPIRED of each. As many rows as there are queues.
+SELECT epoch_id, message_retention_period_seconds FROM sqs_queues
+"""
+
+DELETE_OLD_ACTIVITY = """
+-- History is kept for :before_ms; a chunk a time.
+DELETE FROM sqs_queue_activity
+WHERE (queue_id, minute_at) IN (
+    SELECT queue_id, minute_at FROM sqs_queue_activity WHERE minute_at < :before_ms LIMIT :limit
+)
+"""

@@ -1,0 +1,170 @@
+"""Connections for the application's own rows: its transaction and the queue's are one.
+
+An application that opened the file by itself would bring a second copy of SQLite, or write past the turns. So it takes
+its connections from here: raw ones for `transaction()`, SQLAlchemy engines for everything else.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.errors import StoreError
+from sqsqlite.store.connections import Connection, Pool
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.translate import translate
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection as SQLAlchemyConnection
+    from sqlalchemy import Engine
+
+    from sqsqlite.store.store import Store
+
+
+class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
+    """A connection that leaves its turn when its transaction ends, and goes back to its pool when it is closed."""
+
+    application: "Application | None" = None
+    transaction: Transaction | None = None
+
+    def commit(self) -> None:
+        """COMMIT; afterwards those who wait for its messages are woken."""
+        if self.in_transaction and self.application is not None:
+            self.application.end(self, super().commit)
+        else:
+            super().commit()
+
+    def rollback(self) -> None:
+        """ROLLBACK: nothing was sent or deleted."""
+        tx, self.transaction = self.transaction, None
+        try:
+            super().rollback()
+        finally:
+            if tx is not None and self.application is not None:
+                self.application.leave_turn()
+
+    def close(self) -> None:
+        """Back to the pool; what was not committed is rolled back."""
+        if self.application is None:
+            super().close()
+            return
+        self.rollback()
+        self.application.pool.give_back(self)
+
+
+class Application:
+    """The application's side of one store."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self.pool = Pool(
+            store.path,
+            synchronous=store.synchronous,
+            busy_timeout=store.busy_timeout,
+            factory=ApplicationConnection,
+        )
+        self._engine: Engine | None = None
+        self._read_engine: Engine | None = None
+
+    def connection(self) -> ApplicationConnection:
+        """A raw connection, outside any transaction."""
+        connection: ApplicationConnection = self.pool.take()
+        connection.application = self
+        return connection
+
+    def begin(self, connection: ApplicationConnection) -> None:
+        """Take the turn and BEGIN IMMEDIATE: a transaction that upgraded from reading would fail at once."""
+        store = self._store
+        store.turnstile.take(store.busy_timeout)
+        try:
+            connection.transaction = store.begin(connection)
+        except BaseException as error:
+            store.turnstile.leave()
+            if isinstance(error, dbapi.Error):
+                raise translate(error, store.path) from error
+            raise
+
+    def end(self, connection: ApplicationConnection, commit: Callable[[], None]) -> None:
+        """COMMIT by `commit`, leave the turn, wake the waiters."""
+        tx = connection.transaction
+        try:
+            commit()
+        except dbapi.Error as error:
+            raise translate(error, self._store.path) from error
+        if tx is not None:
+            connection.transaction = None
+            self.leave_turn()
+            self._store.committed(tx)
+
+    def leave_turn(self) -> None:
+        self._store.turnstile.leave()
+
+    def transaction_of(self, connection: Connection) -> Transaction:
+        """The transaction that a connection of ours has begun.
+
+        Raises:
+            StoreError: not a connection of this file's `engine`, or not inside a transaction that may write.
+        """
+        if not isinstance(connection, ApplicationConnection) or connection.application is not self:
+            raise StoreError(
+                f"{connection!r} is not a connection to {self._store.path} from `sqs.engine` or `sqs.transaction()`: "
+                "only those can carry the application's rows and the queue's messages in one transaction"
+            )
+        if connection.transaction is None:
+            raise StoreError("the connection is not in a write transaction: begin one on `sqs.engine` first")
+        return connection.transaction
+
+    def connection_of(self, caller: Any) -> ApplicationConnection:
+        """The raw connection under a SQLAlchemy Connection or Session, its transaction begun."""
+        if hasattr(caller, "get_bind"):  # a Session: begins by itself
+            caller = caller.connection()
+        if hasattr(caller, "in_transaction") and hasattr(caller, "begin") and not caller.in_transaction():
+            caller.begin()
+        raw = getattr(caller, "connection", caller)
+        found: ApplicationConnection = getattr(raw, "driver_connection", raw)
+        return found
+
+    # --- SQLAlchemy
+
+    @property
+    def engine(self) -> "Engine":
+        """Writes: every transaction takes the turn and is BEGIN IMMEDIATE."""
+        if self._engine is None:
+            self._engine = self._make_engine(self._begin_immediate)
+        return self._engine
+
+    @property
+    def read_engine(self) -> "Engine":
+        """Reads: one snapshot a transaction; an attempt to write is refused by SQLite."""
+        if self._read_engine is None:
+            self._read_engine = self._make_engine(self._begin_reading)
+        return self._read_engine
+
+    def _make_engine(self, begin: "Callable[[SQLAlchemyConnection], None]") -> "Engine":
+        from sqlalchemy import create_engine, event
+        from sqlalchemy.pool import NullPool
+
+        engine = create_engine("sqlite://", module=dbapi, creator=self.connection, poolclass=NullPool)
+        event.listen(engine, "begin", begin)
+        return engine
+
+    def _begin_immediate(self, connection: "SQLAlchemyConnection") -> None:
+        raw = self.connection_of_begun(connection)
+        raw.execute("PRAGMA query_only = OFF")
+        self.begin(raw)
+
+    def _begin_reading(self, connection: "SQLAlchemyConnection") -> None:
+        raw = self.connection_of_begun(connection)
+        raw.execute("PRAGMA query_only = ON")
+        raw.execute("BEGIN")
+
+    @staticmethod
+    def connection_of_begun(connection: "SQLAlchemyConnection") -> ApplicationConnection:
+        found = connection.connection.driver_connection
+        assert isinstance(found, ApplicationConnection)
+        return found
+
+    def close(self) -> None:
+        for engine in (self._engine, self._read_engine):
+            if engine is not None:
+                engine.dispose()
+        self.pool.close()

@@ -1,0 +1,86 @@
+"""One clock for a whole file: integer milliseconds since 1970 UTC, injected, and deaf to steps of the wall clock."""
+
+import threading
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the store asks of a clock. Tests bring `ManualClock`; everything else runs on `FileClock`."""
+
+    def now_ms(self) -> int:
+        """The present instant, in milliseconds since 1970 UTC."""
+
+    def wait(self, event: threading.Event, until_ms: int) -> bool:
+        """Sleep until `event` is set (True) or the clock shows `until_ms` (False)."""
+
+
+class WallClock:
+    """The machine's wall clock: for systems without a boot-time clock, and before a file was read."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def wait(self, event: threading.Event, until_ms: int) -> bool:
+        return event.wait(max(0, until_ms - self.now_ms()) / 1000)
+
+
+class FileClock:
+    """Boot-time clock plus an offset that stands in the file, so every process on the machine shows the same instant.
+
+    A step of the wall clock while the machine is up (an operator, NTP) would free every lease early or freeze it;
+    the boot-time clock knows no steps and goes on through suspend. The offset is set anew at the first open after a
+    boot (see `store/meta.py`).
+    """
+
+    def __init__(self, offset_ms: int) -> None:
+        self._offset_ns = offset_ms * 1_000_000
+
+    def now_ms(self) -> int:
+        return (self._offset_ns + time.clock_gettime_ns(time.CLOCK_BOOTTIME)) // 1_000_000
+
+    def wait(self, event: threading.Event, until_ms: int) -> bool:
+        return event.wait(max(0, until_ms - self.now_ms()) / 1000)
+
+
+class ManualClock:
+    """A clock that stands still until a test moves it; it wakes whoever waits for an instant that it passes.
+
+    Args:
+        now_ms: the first instant, milliseconds since 1970 UTC.
+    """
+
+    def __init__(self, now_ms: int = 1_800_000_000_000) -> None:
+        self._now_ms = now_ms
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[threading.Event, int]] = []
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def advance(self, seconds: float = 0, *, ms: int = 0) -> None:
+        """Move forward by `seconds` and `ms`, and wake those whose instant has come."""
+        with self._changed:
+            self._now_ms += round(seconds * 1000) + ms
+            due = [event for event, until_ms in self._waiting if until_ms <= self._now_ms]
+        for event in due:
+            event.set()
+
+    def wait(self, event: threading.Event, until_ms: int) -> bool:
+        with self._changed:
+            if self._now_ms >= until_ms:
+                return event.is_set()
+            self._waiting.append((event, until_ms))
+            self._changed.notify_all()
+        try:
+            event.wait()
+        finally:
+            with self._changed:
+                self._waiting.remove((event, until_ms))
+        return self._now_ms < until_ms
+
+    def until_waiting(self, count: int = 1, timeout: float = 10.0) -> None:
+        """Block (real time) until `count` threads wait on this clock: how a test knows that a long poll sleeps."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._waiting) >= count, timeout):
+                raise TimeoutError(f"{len(self._waiting)} of {count} waiters after {timeout} s")

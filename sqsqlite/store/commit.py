@@ -1,0 +1,217 @@
+"""Group commit: operations that arrive while a commit is syncing share the next one.
+
+The first thread to arrive leads: it takes the turn, runs its own operation and those that queued up meanwhile in one
+transaction, commits, and only then is anybody answered. One of those who arrived during the commit leads next. A
+thread that is alone pays no hop and no linger: it is always the leader, and no timer is involved.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqsqlite.store.counts import write_counts
+from sqsqlite.errors import Busy, CommitInDoubt
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import FULL, primary_code, translate
+
+if TYPE_CHECKING:
+    from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
+
+R = TypeVar("R")
+
+# Operations in one transaction at most: bounds how long the first of them waits for its answer.
+GROUP_LIMIT = 256
+
+
+class _Entry:
+    """One caller's operation and, later, what became of it."""
+
+    __slots__ = ("arguments", "error", "leads", "operation", "result", "waiting")
+
+    def __init__(self, operation: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.operation = operation
+        self.arguments = arguments
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.waiting: threading.Lock | None = None
+        self.leads = False
+
+    def outcome(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class GroupCommit:
+    """All write operations of one store go through here, except those in a transaction of the caller's."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._mutex = threading.Lock()
+        self._queued: deque[_Entry] = deque()
+        self._led = False
+
+    def run(self, operation: Callable[..., R], *arguments: Any) -> R:
+        """`operation(tx, *arguments)` in a transaction, committed (and synced, by the level) when this returns.
+
+        Raises:
+            Busy: the turn didn't come within busy_timeout; nothing was done.
+            CommitInDoubt: the commit failed so that nobody knows whether it will be there after a restart.
+        """
+        entry = _Entry(operation, arguments)
+        with self._mutex:
+            if self._led:
+                entry.waiting = threading.Lock()
+                entry.waiting.acquire()
+                self._queued.append(entry)
+            else:
+                self._led = True
+        if entry.waiting is not None:
+            self._wait(entry)
+            if not entry.leads:
+                result: R = entry.outcome()
+                return result
+        self._lead(entry)
+        result = entry.outcome()
+        return result
+
+    def _wait(self, entry: _Entry) -> None:
+        waiting = entry.waiting
+        assert waiting is not None
+        timeout = self._store.busy_timeout
+        if waiting.acquire(timeout=timeout):
+            return
+        with self._mutex:
+            if entry in self._queued:
+                self._queued.remove(entry)
+                raise Busy(f"other threads have been writing for {timeout:g} s (busy_timeout)")
+        # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
+        waiting.acquire()
+
+    def _lead(self, entry: _Entry) -> None:
+        store = self._store
+        group = [entry]
+        committed: "list[Transaction]" = []
+        try:
+            try:
+                store.turnstile.take(store.busy_timeout)
+            except Exception as error:
+                entry.error = error
+                return
+            try:
+                with self._mutex:
+                    while self._queued and len(group) < GROUP_LIMIT:
+                        group.append(self._queued.popleft())
+                self._transact(group, committed)
+            finally:
+                store.turnstile.leave()
+        finally:
+            self._hand_over()
+            for follower in group[1:]:
+                assert follower.waiting is not None
+                follower.waiting.release()
+        for tx in committed:
+            store.committed(tx)
+
+    def _hand_over(self) -> None:
+        with self._mutex:
+            if not self._queued:
+                self._led = False
+                return
+            successor = self._queued.popleft()
+            successor.leads = True
+            assert successor.waiting is not None
+            successor.waiting.release()
+
+    def _transact(self, group: list[_Entry], committed: "list[Transaction]", *, again: bool = True) -> None:
+        """Run the group and commit it. Whatever happens, each entry ends with a result or an error."""
+        store = self._store
+        connection = None
+        try:
+            connection = store.writers.take()
+            committed.append(self._attempt(connection, group))
+        except BaseException as error:
+            if connection is not None:
+                # Closed, not reused: whatever the failed transaction still held is rolled back with it.
+                store.writers.discard(connection)
+            if not isinstance(error, Exception):
+                _fail(
+                    group,
+                    CommitInDoubt(f"{store.path}: the thread that committed for this one was interrupted"),
+                )
+                raise
+            full = primary_code(error) == FULL
+            if again and full and store.headroom.release():
+                self._transact(group, committed, again=False)
+            elif len(group) > 1 and isinstance(error, dbapi.Error):
+                # One of them hit the disk's end, say; the others needn't fail with it.
+                for entry in group:
+                    self._transact([entry], committed, again=again)
+            else:
+                _fail(group, translate(error, store.path), error)
+        else:
+            store.writers.give_back(connection)
+
+    def _attempt(self, connection: Any, group: list[_Entry]) -> "Transaction":
+        tx = self._store.begin(connection)
+        if not _run_plain(tx, group):
+            # Something failed after it had written, which should not happen: once more, each by itself.
+            connection.execute("ROLLBACK")
+            tx = self._store.begin(connection)
+            _run_with_savepoints(tx, group)
+        self._store.drain_empty_receives(tx)
+        write_counts(tx)
+        try:
+            connection.execute("COMMIT")
+        except Exception as error:
+            if primary_code(error) == FULL:
+                raise  # nothing of it is in the file
+            raise CommitInDoubt(
+                f"{self._store.path}: the commit failed ({error}); whether it is in the file shows only when it is "
+                "opened again"
+            ) from error
+        return tx
+
+
+def _fail(group: list[_Entry], error: Exception, cause: Exception | None = None) -> None:
+    if cause is not None and cause is not error:
+        error.__cause__ = cause
+    for entry in group:
+        entry.result, entry.error = None, error
+
+
+def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:
+    """Every operation, without a savepoint. False: one failed after it had written."""
+    connection = tx.connection
+    for entry in group:
+        entry.error = None
+        changes = connection.total_changes
+        try:
+            entry.result = entry.operation(tx, *entry.arguments)
+        except dbapi.Error:
+            raise
+        except Exception as error:
+            if connection.total_changes != changes:
+                return False
+            # A refusal before the first write: its own business, the others go on.
+            entry.error = error
+    return True
+
+
+def _run_with_savepoints(tx: "Transaction", group: list[_Entry]) -> None:
+    execute = tx.execute
+    for entry in group:
+        entry.result = entry.error = None
+        execute("SAVEPOINT entry")
+        kept = {epoch_id: delta.copy() for epoch_id, delta in tx.deltas.items()}
+        try:
+            entry.result = entry.operation(tx, *entry.arguments)
+        except dbapi.Error:
+            raise
+        except Exception as error:
+            execute("ROLLBACK TO entry")
+            tx.deltas = kept
+            entry.error = error
+        execute("RELEASE entry")

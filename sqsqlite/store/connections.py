@@ -1,0 +1,197 @@
+"""Opening connections, lending them out, and closing all of them around a fork."""
+
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqsqlite.errors import StoreClosed, StoreError
+from sqsqlite.store import foreign
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import translate
+
+Connection = Any
+"""A DB-API connection of `driver.dbapi`."""
+
+LEVELS = ("OFF", "NORMAL", "FULL", "EXTRA")
+# Upkeep checkpoints long before. This is the last resort, for a process whose upkeep thread gets no time: 64 MiB.
+AUTOCHECKPOINT_PAGES = 16_384
+# A WAL that grew beyond this (a long reader) is cut back to it when it starts again, in bytes.
+JOURNAL_SIZE_LIMIT = 32 * 1024 * 1024
+# Seconds a fork waits for connections at work; one that is still out makes the file unusable in the child.
+FORK_PATIENCE = 2.0
+
+
+def uri(path: Path, mode: str) -> str:
+    """The file as SQLite's URI: `rw` never creates it, `rwc` does. No name is misread, whatever its characters."""
+    return f"file:{quote(str(path))}?mode={mode}"
+
+
+def connect(
+    path: Path, *, synchronous: str, busy_timeout: float, mode: str = "rw", factory: type | None = None
+) -> Connection:
+    """A connection set up as every connection to a queue's file is. `busy_timeout` in seconds."""
+    extra: dict[str, Any] = {} if factory is None else {"factory": factory}
+    with foreign.Opening(path):
+        try:
+            connection = dbapi.connect(
+                uri(path, mode),
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+                timeout=busy_timeout,
+                **extra,
+            )
+        except dbapi.Error as error:
+            raise translate(error, path) from error
+        try:
+            # The first statement reads the header: a file that is no database shows here.
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            for pragma in (
+                f"synchronous = {synchronous}",
+                "foreign_keys = ON",
+                "mmap_size = 0",
+                "recursive_triggers = OFF",
+                f"wal_autocheckpoint = {AUTOCHECKPOINT_PAGES}",
+                f"journal_size_limit = {JOURNAL_SIZE_LIMIT}",
+            ):
+                connection.execute(f"PRAGMA {pragma}").fetchall()
+        except dbapi.Error as error:
+            connection.close()
+            raise translate(error, path) from error
+        foreign.opened(foreign.identity(path))
+    return connection
+
+
+def disconnect(connection: Connection, path: Path) -> None:
+    """Close a connection of `connect` that no pool owns."""
+    connection.close()
+    foreign.closed(foreign.identity(path))
+
+
+class Pool:
+    """Connections of one kind: taken, used by one thread, given back.
+
+    SQLite's in-memory tables of locks don't survive a fork: the child would believe that it holds its parent's. So
+    before a fork every pool closes its connections, and parent and child each open their own again.
+    """
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        self._path = path
+        self._options = options
+        self._identity = foreign.identity(path)
+        self._idle: deque[Connection] = deque()
+        self._gate = threading.Lock()
+        self._open_count = 0
+        self._closed = False
+        self._torn_by_fork = False
+        _pools.add(self)
+
+    def take(self) -> Connection:
+        """An open connection, for the caller alone until `give_back`."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._open()
+
+    def give_back(self, connection: Connection) -> None:
+        """The connection is free again; it must not be inside a transaction."""
+        self._idle.append(connection)
+        if self._closed:
+            self.close()
+
+    def discard(self, connection: Connection) -> None:
+        """Close a connection that is not to be trusted any more."""
+        self._forget(connection)
+
+    @contextmanager
+    def lent(self) -> Iterator[Connection]:
+        """`take` and `give_back` around a block."""
+        connection = self.take()
+        try:
+            yield connection
+        finally:
+            self.give_back(connection)
+
+    def _open(self) -> Connection:
+        with self._gate:
+            if self._closed:
+                raise StoreClosed(f"{self._path}: closed")
+            if self._torn_by_fork:
+                raise StoreError(
+                    f"{self._path}: this process was forked while a transaction was open on the file, which leaves "
+                    "SQLite's locks in an unknown state. Fork first, or open the file in the child"
+                )
+            connection = connect(self._path, **self._options)
+            self._open_count += 1
+            return connection
+
+    def _forget(self, connection: Connection) -> None:
+        try:
+            # An application's connection overrides close() to come back here.
+            dbapi.Connection.close(connection)
+        finally:
+            self._open_count -= 1
+            foreign.closed(self._identity)
+
+    def close(self) -> None:
+        """Close the idle connections, and each one at work when it comes back."""
+        self._closed = True
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return
+            self._forget(connection)
+
+    def before_fork(self) -> None:
+        self._gate.acquire()
+        deadline = time.monotonic() + FORK_PATIENCE
+        while self._open_count:
+            try:
+                self._forget(self._idle.pop())
+            except IndexError:
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.0005)
+
+    def after_fork_in_parent(self) -> None:
+        self._gate.release()
+
+    def after_fork_in_child(self) -> None:
+        self._gate = threading.Lock()
+        self._torn_by_fork = self._open_count > 0
+
+
+_pools: "weakref.WeakSet[Pool]" = weakref.WeakSet()
+_forking: list[Pool] = []
+
+
+def _before_fork() -> None:
+    _forking[:] = list(_pools)
+    for pool in _forking:
+        pool.before_fork()
+
+
+def _after_fork(in_child: bool) -> None:
+    for pool in _forking:
+        if in_child:
+            pool.after_fork_in_child()
+        else:
+            pool.after_fork_in_parent()
+    _forking.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(False),
+        after_in_child=lambda: _after_fork(True),
+    )

@@ -1,0 +1,145 @@
+"""What a path holds when it is opened, and making a queue's file of it."""
+
+import os
+import secrets
+from pathlib import Path
+
+from sqsqlite import statements as sql
+from sqsqlite.errors import CannotOpen, MissingFolder, NotAdopted, ReadOnlyFile, SchemaTooNew, SchemaTooOld
+from sqsqlite.store import ddl
+from sqsqlite.store.connections import Connection, connect, disconnect
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import translate
+
+# Set in the header of files that we create, never in an adopted one. "SQSq" in ASCII.
+APPLICATION_ID = 0x53515371
+
+# Fixed for a file's life, so decided by measurement before the first release (docs/storage.md).
+PAGE_SIZE = 4096
+AUTO_VACUUM = 2  # incremental: a purge can give its space back to the disk without VACUUM
+
+
+def check_path(path: Path) -> None:
+    """Refuse what cannot become a queue's file, before SQLite touches it.
+
+    Raises:
+        MissingFolder, CannotOpen, ReadOnlyFile: as their names say.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise MissingFolder(f"{path}: there is no folder {folder}")
+    if path.is_dir():
+        raise CannotOpen(f"{path}: is a folder, not a file")
+    if path.exists():
+        if not path.is_file():
+            raise CannotOpen(f"{path}: is not a regular file")
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise ReadOnlyFile(f"{path}: this user may not write the file")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ReadOnlyFile(f"{path}: this user may not write the folder {folder}, where the WAL goes")
+
+
+def is_ours(connection: Connection) -> bool:
+    """Whether the database holds queue tables of whatever version."""
+    return connection.execute(sql.FIND_META_TABLE).fetchone() is not None
+
+
+def is_empty(connection: Connection) -> bool:
+    """Whether the database holds nothing at all."""
+    found: int = connection.execute(sql.COUNT_SCHEMA_OBJECTS).fetchone()[0]
+    return found == 0
+
+
+def check_version(connection: Connection, path: Path) -> None:
+    """Refuse a file of another schema version.
+
+    Raises:
+        SchemaTooOld: `sqsqlite db upgrade` brings it here.
+        SchemaTooNew: a newer SQSQLite wrote it.
+    """
+    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
+    version = 0 if row is None else row[0]
+    if version < ddl.SCHEMA_VERSION:
+        raise SchemaTooOld(
+            f"{path}: schema version {version}, this SQSQLite needs {ddl.SCHEMA_VERSION}: run "
+            f"`sqsqlite --db {path} db upgrade` (it makes a backup first; --dry-run shows what it would do)"
+        )
+    if version > ddl.SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"{path}: schema version {version}, this SQSQLite knows {ddl.SCHEMA_VERSION}: install a newer one"
+        )
+
+
+def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> None:
+    """Make `path` a queue's file if it is none yet. The caller holds the turn.
+
+    Raises:
+        NotAdopted: somebody else's SQLite database, and `adopt` is False.
+        NotADatabase: something else altogether.
+    """
+    connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout, mode="rwc")
+    try:
+        if is_ours(connection):
+            return
+        fresh = is_empty(connection)
+        if not fresh and not adopt:
+            raise _not_adopted(path)
+        if fresh:
+            # Only before the first page is written do these two take effect.
+            connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+            connection.execute(f"PRAGMA auto_vacuum = {AUTO_VACUUM}")
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            raise CannotOpen(f"{path}: the file system does not allow WAL (journal mode stays {mode})")
+        connection.execute("BEGIN IMMEDIATE")
+        write_schema(connection)
+        if fresh:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {ddl.SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except dbapi.Error as error:
+        raise translate(error, path) from error
+    finally:
+        disconnect(connection, path)
+
+
+def write_schema(connection: Connection) -> None:
+    """Tables, indexes and the file's own facts, in the caller's transaction."""
+    for statement in ddl.STATEMENTS:
+        connection.execute(statement)
+    connection.execute(sql.SET_META, {"name": "schema_version", "number": ddl.SCHEMA_VERSION, "bytes": None})
+    connection.execute(sql.INSERT_ALEMBIC_VERSION, {"version": ddl.ALEMBIC_VERSION})
+    connection.execute(sql.SET_META, {"name": "file_id", "number": None, "bytes": secrets.token_bytes(16)})
+    connection.execute(sql.SET_META, {"name": "secret", "number": None, "bytes": secrets.token_bytes(32)})
+
+
+def refuse_strangers(path: Path, *, synchronous: str, busy_timeout: float) -> None:
+    """Refuse somebody else's database before a lock file is laid beside it.
+
+    Raises:
+        NotAdopted: a SQLite database without queues.
+        NotADatabase: something else altogether.
+    """
+    connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)
+    try:
+        if not is_ours(connection) and not is_empty(connection):
+            raise _not_adopted(path)
+    except dbapi.Error as error:
+        raise translate(error, path) from error
+    finally:
+        disconnect(connection, path)
+
+
+def make_folder(folder: Path) -> None:
+    """The folder beside the file for lock files, wake-up sockets and the ballast. Deleting it loses no message."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise ReadOnlyFile(f"{folder}: cannot be made ({error.strerror})") from error
+
+
+def _not_adopted(path: Path) -> NotAdopted:
+    return NotAdopted(
+        f"{path}: a SQLite database without queues. adopt=True (on the command line --adopt) puts the queue's tables, "
+        "all named sqs_..., beside its own and switches it to WAL"
+    )

@@ -1,0 +1,128 @@
+"""One copy of SQLite a process and file: finding another one, and keeping it out.
+
+Two copies (the standard library's beside pysqlite3, or apsw) don't know of each other's POSIX locks: when one closes
+the file, the other's locks are gone, and acknowledged commits with them. So a file that this process already has open
+elsewhere is refused, and so is a later `sqlite3.connect` on a file that is open here.
+"""
+
+import os
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+from sqsqlite.errors import SecondSQLiteCopy
+from sqsqlite.store import driver
+
+Identity = tuple[int, int]
+
+_lock = threading.RLock()
+_open_files: Counter[Identity] = Counter()
+_our_descriptors: dict[Identity, set[int]] = {}
+_opening = threading.local()
+_hook_installed = False
+
+_ADVICE = (
+    "Two copies of SQLite on one file break each other's locks and lose commits. "
+    "Take the connection from `sqs.engine`, `sqs.read_engine` or `sqs.transaction()` instead"
+)
+
+
+def identity(path: Path) -> Identity:
+    """(device, inode) of a file, which names it whatever path leads there."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def _descriptors(wanted: Identity) -> set[int]:
+    """This process's descriptors on the file. Looked at by fstat alone: opening or closing one would drop locks."""
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        found = set()
+        for name in names:
+            try:
+                status = os.fstat(int(name))
+            except (OSError, ValueError):
+                continue  # the descriptor of the listing itself, closed by now
+            if (status.st_dev, status.st_ino) == wanted:
+                found.add(int(name))
+        return found
+    return set()
+
+
+class Opening:
+    """Around each connect: refuses a file that another copy has open, and learns which descriptors are ours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        _lock.acquire()
+        try:
+            _opening.now = True
+            if self._path.exists():
+                wanted = identity(self._path)
+                strangers = _descriptors(wanted) - _our_descriptors.get(wanted, set())
+                if strangers:
+                    raise SecondSQLiteCopy(
+                        f"{self._path} is already open in this process, not by SQSQLite. {_ADVICE}."
+                    )
+        except BaseException:
+            _opening.now = False
+            _lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            _opening.now = False
+            if self._path.exists():
+                wanted = identity(self._path)
+                _our_descriptors[wanted] = _descriptors(wanted)
+        finally:
+            _lock.release()
+
+
+def opened(wanted: Identity) -> None:
+    """Count one more connection of ours on the file."""
+    global _hook_installed
+    with _lock:
+        _open_files[wanted] += 1
+        if not _hook_installed and not driver.is_standard_library:
+            sys.addaudithook(_refuse_standard_library)
+            _hook_installed = True
+
+
+def closed(wanted: Identity) -> None:
+    """Count one connection less; forget the descriptors that went with it."""
+    with _lock:
+        _open_files[wanted] -= 1
+        if _open_files[wanted] <= 0:
+            del _open_files[wanted]
+            _our_descriptors.pop(wanted, None)
+        else:
+            _our_descriptors[wanted] &= _descriptors(wanted)
+
+
+def _refuse_standard_library(event: str, arguments: tuple[object, ...]) -> None:
+    """Audit hook: the standard library's sqlite3 announces each connect; ours, another module, does not."""
+    if event != "sqlite3.connect" or not _open_files or getattr(_opening, "now", False):
+        return
+    database = arguments[0]
+    if isinstance(database, bytes):
+        database = os.fsdecode(database)
+    if not isinstance(database, (str, os.PathLike)):
+        return
+    name = os.fspath(database)
+    if isinstance(name, str) and name.startswith("file:"):
+        from urllib.parse import unquote, urlsplit
+
+        name = unquote(urlsplit(name).path)
+    try:
+        status = os.stat(name)
+    except (OSError, ValueError):
+        return
+    if (status.st_dev, status.st_ino) in _open_files:
+        raise SecondSQLiteCopy(f"{name} is open by SQSQLite in this process. {_ADVICE}.")

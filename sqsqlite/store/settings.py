@@ -1,0 +1,24 @@
+"""What a file was opened with."""
+
+from dataclasses import dataclass
+
+from sqsqlite.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Options of `connect` that operations need.
+
+    Attributes:
+        limits: the quotas in force.
+        strict_handles: `compat="docs"`: an expired or replaced receipt handle is an error on standard queues too.
+        compat: "docs" or "aws" (see docs/differences.md).
+        region: the region in queue ARNs.
+        secret: the file's key for receipt handles.
+    """
+
+    limits: Limits
+    compat: str
+    strict_handles: bool
+    region: str
+    secret: bytes

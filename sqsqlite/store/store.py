@@ -1,0 +1,296 @@
+"""One SQLite file, open: connections, turns, group commit, wake-ups, upkeep, the clock and the caller's transactions."""
+
+import os
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqsqlite.errors import StoreClosed, TransactionInProgress
+from sqsqlite.limits import Limits
+from sqsqlite.store import create, driver, foreign, meta
+from sqsqlite.store.clock import Clock
+from sqsqlite.store.commit import GroupCommit
+from sqsqlite.store.connections import LEVELS, Connection, Pool
+from sqsqlite.store.counts import write_counts
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.headroom import Headroom
+from sqsqlite.store.settings import Settings
+from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.translate import translate
+from sqsqlite.store.turns import turnstile_for
+from sqsqlite.store.upkeep import Upkeep
+from sqsqlite.store.wake import Waker
+
+if TYPE_CHECKING:
+    from sqsqlite.store.application import Application
+
+R = TypeVar("R")
+
+
+class Store:
+    """A queue's file, for any number of threads.
+
+    Args:
+        path: the file; created when missing.
+        synchronous: "FULL" (each commit synced) or "NORMAL" (the last commits may be lost at power loss).
+        busy_timeout: seconds that a write waits for others before it raises Busy.
+        adopt: take a SQLite file that holds somebody's tables already.
+        clock: None for the file's own clock.
+        limits, compat, region: see `Settings`.
+        sweep_chunk: frees some space, tells whether there is more.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: str,
+        busy_timeout: float,
+        adopt: bool,
+        clock: Clock | None,
+        limits: Limits,
+        compat: str,
+        region: str,
+        sweep_chunk: Callable[[Transaction], bool],
+    ) -> None:
+        if synchronous not in LEVELS:
+            raise ValueError(f"synchronous={synchronous!r}: one of {', '.join(LEVELS)} is allowed")
+        if not busy_timeout >= 0:
+            raise ValueError(f"busy_timeout={busy_timeout!r}: seconds, 0 or more, are allowed")
+        driver.check_version()
+        self.path = _resolved(path)
+        self.synchronous = synchronous
+        self.busy_timeout = busy_timeout
+        create.check_path(self.path)
+        self.folder = Path(f"{self.path}-sqs")
+        self.closed = False
+        # Called with each operation's event (service/dispatch.py): logs, metrics and tracing hang here.
+        self.observers: list[Callable[[Any], None]] = []
+        # Queue names whose last receive found nothing: the next one looks before it takes the write lock. A hint only.
+        self.found_empty: set[str] = set()
+        self._empty_receives: Counter[int] = Counter()
+        self._thread = threading.local()
+        self._application: Application | None = None
+        self._open(adopt, clock, limits, compat, region)
+        self.headroom = Headroom(self.folder, self.path)
+        self.waker = Waker(self, self.folder)
+        self.upkeep = Upkeep(self, sweep_chunk)
+        self._group_commit = GroupCommit(self)
+        _stores.add(self)
+
+    def _open(self, adopt: bool, clock: Clock | None, limits: Limits, compat: str, region: str) -> None:
+        options: dict[str, Any] = {"synchronous": self.synchronous, "busy_timeout": self.busy_timeout}
+        if not self.path.exists():
+            # Created before the lock files, so that its (device, inode) names the turnstile. SQLite takes an empty file.
+            self.path.touch(exist_ok=True)
+        if not adopt:
+            create.refuse_strangers(self.path, **options)
+        create.make_folder(self.folder)
+        self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
+        self.turnstile.take(self.busy_timeout)
+        try:
+            create.create(self.path, adopt=adopt, **options)
+            self.writers = Pool(self.path, **options)
+            self.readers = Pool(self.path, **options)
+            self.watchers = Pool(self.path, **options)
+            connection = self.writers.take()
+            try:
+                create.check_version(connection, self.path)
+                facts = meta.read(connection)
+                self.clock = meta.clock_for(connection, facts) if clock is None else clock
+            except dbapi.Error as error:
+                raise translate(error, self.path) from error
+            finally:
+                self.writers.give_back(connection)
+        except BaseException:
+            for pool in (getattr(self, name, None) for name in ("writers", "readers", "watchers")):
+                if pool is not None:
+                    pool.close()
+            raise
+        finally:
+            self.turnstile.leave()
+        self.file_id = facts.file_id
+        self.settings = Settings(limits, compat, compat == "docs", region, facts.secret)
+
+    # --- writing
+
+    def begin(self, connection: Connection) -> Transaction:
+        """BEGIN IMMEDIATE, and one look at the clock."""
+        connection.execute("BEGIN IMMEDIATE")
+        return Transaction(connection, self.clock.now_ms(), self.settings, self.headroom.require)
+
+    def write(self, operation: Callable[..., R], *arguments: Any) -> R:
+        """Run `operation(tx, *arguments)`: in this thread's own transaction if it has one, else in a group commit.
+
+        Raises:
+            StoreError: Busy, DiskFull, CommitInDoubt and the others, translated.
+        """
+        if getattr(self._thread, "transaction", None) is not None:
+            return self._join(self._thread.transaction, operation, arguments)
+        if self.closed:
+            raise StoreClosed(f"{self.path}: closed")
+        return self._group_commit.run(operation, *arguments)
+
+    def join(self, connection: Connection, operation: Callable[..., R], *arguments: Any) -> R:
+        """Run an operation inside the transaction that an application's connection has begun."""
+        return self._join(self.application.transaction_of(connection), operation, arguments)
+
+    def _join(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
+        """In a transaction of the caller's: all of the operation or nothing of it, and the counts right behind."""
+        tx.now_ms = self.clock.now_ms()
+        try:
+            tx.execute("SAVEPOINT sqs_operation")
+            try:
+                result = operation(tx, *arguments)
+                write_counts(tx)
+            except BaseException:
+                tx.deltas.clear()
+                if tx.connection.in_transaction:
+                    tx.execute("ROLLBACK TO sqs_operation")
+                    tx.execute("RELEASE sqs_operation")
+                raise
+            tx.execute("RELEASE sqs_operation")
+        except dbapi.Error as error:
+            raise translate(error, self.path) from error
+        return result
+
+    @property
+    def transaction_of_thread(self) -> Transaction | None:
+        """The transaction this thread is in by `transaction()`, if it is."""
+        found: Transaction | None = getattr(self._thread, "transaction", None)
+        return found
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """The caller's own write transaction on this thread: all operations inside join it.
+
+        Commits when the block ends, rolls back when it raises.
+        """
+        if self.transaction_of_thread is not None:
+            raise TransactionInProgress("this thread is in a transaction already; they don't nest")
+        connection = self.application.connection()
+        try:
+            try:
+                self.application.begin(connection)
+                self._thread.transaction = self.application.transaction_of(connection)
+                try:
+                    yield self._thread.transaction
+                finally:
+                    self._thread.transaction = None
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+        finally:
+            connection.close()
+
+    def committed(self, tx: Transaction) -> None:
+        """After a commit and its answers: wake sleepers, give upkeep its due."""
+        if tx.wakes:
+            self.waker.tell(tx.wakes)
+        self.upkeep.committed(tx)
+
+    def count_empty_receive(self, epoch_id: int) -> None:
+        """Remember a receive that returned nothing: summed in memory, written with the next commit."""
+        self._empty_receives[epoch_id] += 1
+
+    def drain_empty_receives(self, tx: Transaction) -> None:
+        """Put the remembered empty receives into the transaction's counts."""
+        if self._empty_receives:
+            drained, self._empty_receives = self._empty_receives, Counter()
+            for epoch_id, count in drained.items():
+                tx.delta(epoch_id).empty_receives += count
+
+    # --- reading
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection to read from: the transaction's own inside one, else one snapshot for the block."""
+        tx = self.transaction_of_thread
+        if tx is not None:
+            yield tx.connection
+            return
+        if self.closed:
+            raise StoreClosed(f"{self.path}: closed")
+        with self.readers.lent() as connection:
+            try:
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+            except dbapi.Error as error:
+                raise translate(error, self.path) from error
+
+    def look(self, statement: str, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The first row of one statement, the cheapest read there is."""
+        connection = self.readers.take()
+        try:
+            row: tuple[Any, ...] | None = connection.execute(statement, parameters).fetchone()
+        except dbapi.Error as error:
+            raise translate(error, self.path) from error
+        finally:
+            self.readers.give_back(connection)
+        return row
+
+    # --- the application's connections
+
+    @property
+    def application(self) -> "Application":
+        """Connections for the application's own statements in the same file."""
+        if self._application is None:
+            from sqsqlite.store.application import Application
+
+            self._application = Application(self)
+        return self._application
+
+    # --- the end
+
+    def close(self) -> None:
+        """Wake the waiters, finish upkeep, close the connections. A second call does nothing."""
+        if self.closed:
+            return
+        if self._empty_receives:
+            self.write(self.drain_empty_receives)
+        self.upkeep.close()
+        self.closed = True
+        self.waker.close()
+        if self._application is not None:
+            self._application.close()
+        for pool in (self.writers, self.readers, self.watchers):
+            pool.close()
+
+    def after_fork_in_child(self) -> None:
+        """Threads, queued operations and open transactions stayed in the parent."""
+        self._thread = threading.local()
+        self._group_commit = GroupCommit(self)
+        self.waker.after_fork_in_child()
+        self.upkeep.after_fork_in_child()
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    name = os.fspath(path)
+    if isinstance(name, bytes):
+        name = os.fsdecode(name)
+    if name == ":memory:" or not name:
+        raise ValueError(f"path={name!r}: a queue lives in a file; a path is needed")
+    if "\0" in name:
+        raise ValueError(f"path={name!r}: a path holds no NUL character")
+    return Path(os.path.realpath(name))
+
+
+_stores: "weakref.WeakSet[Store]" = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for store in list(_stores):
+        store.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,82 @@
+"""What an operation works with: one write transaction, at one instant."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.settings import Settings
+
+
+class Delta:
+    """What one transaction changes in a queue's `sqs_queue_counts` row. All numbers are differences."""
+
+    __slots__ = (
+        "dead_lettered",
+        "deduplicated",
+        "delayed",
+        "deleted",
+        "empty_receives",
+        "in_flight",
+        "messages",
+        "received",
+        "sent",
+        "sent_bytes",
+        "turn",
+    )
+
+    def __init__(self) -> None:
+        self.messages = self.in_flight = self.delayed = 0
+        self.turn = 0
+        self.sent = self.received = self.deleted = self.dead_lettered = self.deduplicated = 0
+        self.empty_receives = self.sent_bytes = 0
+
+    def copy(self) -> "Delta":
+        twin = Delta()
+        for name in Delta.__slots__:
+            setattr(twin, name, getattr(self, name))
+        return twin
+
+
+class Transaction:
+    """A connection inside BEGIN IMMEDIATE, the instant, and what is to follow the commit.
+
+    Operations take it, and neither begin, commit, sleep nor look at a clock themselves.
+
+    Attributes:
+        execute: the connection's own `execute`.
+        now_ms: the one instant of this transaction, milliseconds since 1970 UTC.
+        settings: what the file was opened with.
+        deltas: changes of the counts by epoch id, written once, before the commit.
+        wakes: queue id -> the earliest instant at which something of the queue becomes receivable (0: at once).
+        require_room: raises DiskFull when a send of so many bytes would leave no room to receive and delete.
+        sweep: whether rows were discarded that upkeep should take away.
+    """
+
+    __slots__ = ("connection", "deltas", "execute", "now_ms", "require_room", "settings", "sweep", "wakes")
+
+    def __init__(
+        self, connection: "Connection", now_ms: int, settings: "Settings", require_room: Callable[[int], None]
+    ) -> None:
+        self.connection = connection
+        self.execute: Callable[..., Any] = connection.execute
+        self.now_ms = now_ms
+        self.settings = settings
+        self.require_room = require_room
+        self.deltas: dict[int, Delta] = {}
+        self.wakes: dict[int, int] = {}
+        self.sweep = False
+
+    def delta(self, epoch_id: int) -> Delta:
+        """This transaction's changes to the counts of one epoch."""
+        found = self.deltas.get(epoch_id)
+        if found is None:
+            found = self.deltas[epoch_id] = Delta()
+        return found
+
+    def wake(self, queue_id: int, visible_at: int) -> None:
+        """After the commit, tell those who wait for the queue that something is receivable from `visible_at` on."""
+        wakes = self.wakes
+        earlier = wakes.get(queue_id)
+        if earlier is None or visible_at < earlier:
+            wakes[queue_id] = visible_at

@@ -1,0 +1,52 @@
+"""SQLite's errors, translated once. The cause is always kept."""
+
+from sqsqlite.errors import (
+    Busy,
+    CannotOpen,
+    Corrupt,
+    DiskFull,
+    InputOutputError,
+    NotADatabase,
+    ReadOnlyFile,
+    SchemaTooOld,
+    StoreClosed,
+    StoreError,
+)
+
+# Primary result codes of SQLite (the low byte of an extended one).
+BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6, 8, 10, 11, 13, 14, 15, 26
+
+_TEXTS: dict[int, tuple[type[StoreError], str]] = {
+    BUSY: (Busy, "another connection kept the write lock for the whole busy_timeout"),
+    LOCKED: (Busy, "another connection of this process holds a lock on a table"),
+    PROTOCOL: (Busy, "the file's locks could not be taken"),
+    READONLY: (ReadOnlyFile, "the file, its folder or its file system does not allow writing"),
+    IOERR: (InputOutputError, "reading or writing the file failed"),
+    CORRUPT: (Corrupt, "the file is damaged: run `sqsqlite check`, or restore a backup"),
+    FULL: (DiskFull, "the disk is full (or the file has reached its size limit)"),
+    CANTOPEN: (CannotOpen, "SQLite cannot open the file"),
+    NOTADB: (NotADatabase, "the file is not a SQLite database"),
+}
+
+
+def primary_code(error: BaseException) -> int:
+    """SQLite's primary result code, 0 for an error that has none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else 0
+
+
+def translate(error: Exception, path: object) -> Exception:
+    """The typed error to raise from one of the driver's; errors that are bugs of ours come back unchanged."""
+    found = _TEXTS.get(primary_code(error))
+    if found is not None:
+        kind, text = found
+        return kind(f"{path}: {text} ({getattr(error, 'sqlite_errorname', 'SQLITE')}: {error})")
+    text = str(error)
+    if text.startswith(("no such table: sqs_", "no such column: ")) or "has no column named" in text:
+        return SchemaTooOld(
+            f"{path}: the schema changed under this process ({text}): open the file again, "
+            "or run `sqsqlite db upgrade`"
+        )
+    if "closed database" in text:
+        return StoreClosed(f"{path}: closed")
+    return error

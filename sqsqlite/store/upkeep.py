@@ -1,0 +1,134 @@
+"""Work that no answer waits for: checkpoints, sweeping what is gone, forgetting old history.
+
+One thread a store, started when the first commit makes work for it. Nothing depends on it: a claim passes over what
+has expired, and what a process leaves undone the next one finds. Chunks are small and followed by a pause as long as
+themselves, so that no writer waits for more than a few milliseconds.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sqsqlite.errors import StoreError
+from sqsqlite.store.driver import dbapi
+
+if TYPE_CHECKING:
+    from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
+
+# Commits between two PASSIVE checkpoints; a commit of one message writes about 8 pages.
+CHECKPOINT_EVERY_COMMITS = 256
+# Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
+RESTART_ABOVE = 16 * 1024 * 1024
+# Seconds between two looks for expired messages and other things that time alone makes.
+LOOK_EVERY = 5.0
+# Seconds that `close` spends on sweeping what this process itself discarded.
+LAST_CHUNKS = 0.05
+
+
+class Upkeep:
+    """The upkeep of one store."""
+
+    def __init__(self, store: "Store", sweep_chunk: "Callable[[Transaction], bool]") -> None:
+        self._store = store
+        self._sweep_chunk = sweep_chunk
+        self._lock = threading.Lock()
+        self._work = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._commits = 0
+        self._sweep = True  # a process before may have left something
+        self._look_at = 0.0
+        self._closed = False
+
+    def committed(self, tx: "Transaction") -> None:
+        """After each commit: count it, and wake the thread when there is something to do."""
+        self._commits += 1
+        if tx.sweep:
+            self._sweep = True
+        if self._commits >= CHECKPOINT_EVERY_COMMITS or tx.sweep or time.monotonic() >= self._look_at:
+            self._start()
+            self._work.set()
+
+    def _start(self) -> None:
+        if self._thread is not None or self._closed:
+            return
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="sqsqlite-upkeep", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._work.wait()
+            self._work.clear()
+            if self._closed:
+                return
+            try:
+                self._round()
+            except (StoreError, dbapi.Error):
+                # Busy, a full disk, a closed store: whoever writes next meets the error itself; upkeep tries again
+                # with the next commit.
+                self._look_at = time.monotonic() + LOOK_EVERY
+
+    def _round(self) -> None:
+        if self._commits >= CHECKPOINT_EVERY_COMMITS:
+            self._commits = 0
+            self.checkpoint()
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_EVERY
+            self._sweep = True
+        while self._sweep and not self._closed:
+            started = time.monotonic()
+            self._sweep = self._store.write(self._sweep_chunk)
+            if self._commits >= CHECKPOINT_EVERY_COMMITS:
+                self._commits = 0
+                self.checkpoint()
+            time.sleep(time.monotonic() - started)
+
+    def checkpoint(self) -> None:
+        """Copy the WAL into the file, off the writers' path; above the limit make it begin again, under the turn."""
+        store = self._store
+        with store.watchers.lent() as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            try:
+                wal_bytes = os.stat(f"{store.path}-wal").st_size
+            except FileNotFoundError:
+                return
+            if wal_bytes <= RESTART_ABOVE or not self._wal_is_long(connection):
+                return
+            self._under_turn(lambda: connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall())
+
+    @staticmethod
+    def _wal_is_long(connection: object) -> bool:
+        """The file keeps its size when the WAL begins again: its frames tell how much is in use."""
+        page_size = connection.execute("PRAGMA page_size").fetchone()[0]  # type: ignore[attr-defined]
+        frames = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]  # type: ignore[attr-defined]
+        return bool(frames * page_size > RESTART_ABOVE)
+
+    def _under_turn(self, action: Callable[[], object]) -> None:
+        turnstile = self._store.turnstile
+        turnstile.take(self._store.busy_timeout)
+        try:
+            action()
+        finally:
+            turnstile.leave()
+
+    def close(self) -> None:
+        """Stop the thread, after a last few chunks of what this process discarded."""
+        deadline = time.monotonic() + LAST_CHUNKS
+        self._closed = True
+        self._work.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=5)
+        try:
+            while self._sweep and thread is not None and time.monotonic() < deadline:
+                self._sweep = self._store.write(self._sweep_chunk)
+        except (StoreError, dbapi.Error):
+            return  # the next process finds it
+
+    def after_fork_in_child(self) -> None:
+        """The thread stayed in the parent."""
+        self.__init__(self._store, self._sweep_chunk)  # type: ignore[misc]

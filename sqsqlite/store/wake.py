@@ -1,0 +1,264 @@
+"""Waking those who wait for messages, in this process and in others.
+
+SQLite has no push. A process with waiters binds one Unix datagram socket beside the database, and every writer sends it
+a datagram after a commit that makes something receivable. A slow look at `PRAGMA data_version` is the safety net for
+writers that send none, and does the work where there are no Unix sockets. A waiter sleeps until its queue's next due
+instant or its own deadline, never by interval.
+"""
+
+import contextlib
+import os
+import secrets
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqsqlite.errors import StoreError
+
+if TYPE_CHECKING:
+    from sqsqlite.store.store import Store
+
+# Seconds between two looks at data_version: as the safety net, and where it is all there is.
+SAFETY_NET = 0.05
+WITHOUT_SOCKETS = 0.002
+_NEWS = struct.Struct("<qq")  # queue id, visible_at
+_AT_MOST = 64  # pieces of news in a datagram
+# Waiters come and go with every long poll; the socket outlives a pause this long, in seconds.
+KEEP_BOUND = 5.0
+
+
+class Waiter:
+    """One long poll. `event` is set when there may be something, `due_at` brought forward by news of a later instant."""
+
+    __slots__ = ("due_at", "event", "queue_id")
+
+    def __init__(self, queue_id: int) -> None:
+        self.queue_id = queue_id
+        self.event = threading.Event()
+        self.due_at: int | None = None
+
+
+class Waker:
+    """All waiters of one store, and the one thread that listens for them."""
+
+    def __init__(self, store: "Store", folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._waiters: dict[int, list[Waiter]] = {}
+        self._count = 0
+        self._present = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._socket: socket.socket | None = None
+        self._address: Path | None = None
+        self._peers: list[str] = []
+        self._folder_seen = -1
+        self._sender: socket.socket | None = None
+        self._closed = False
+
+    # --- waiting
+
+    def register(self, queue_id: int) -> Waiter:
+        """Begin to wait for a queue. From here on no news is missed: look at the queue once more, then sleep."""
+        waiter = Waiter(queue_id)
+        with self._lock:
+            self._waiters.setdefault(queue_id, []).append(waiter)
+            self._count += 1
+            if self._socket is None and hasattr(socket, "AF_UNIX"):
+                self._bind()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._listen, name="sqsqlite-wake", daemon=True)
+                self._thread.start()
+        self._present.set()
+        return waiter
+
+    def forget(self, waiter: Waiter) -> None:
+        """The wait is over."""
+        with self._lock:
+            waiters = self._waiters.get(waiter.queue_id, [])
+            if waiter in waiters:
+                waiters.remove(waiter)
+                self._count -= 1
+            if not waiters:
+                self._waiters.pop(waiter.queue_id, None)
+            if not self._count:
+                self._present.clear()
+
+    def _hear(self, queue_id: int, visible_at: int) -> None:
+        for waiter in list(self._waiters.get(queue_id, ())):
+            if visible_at <= 0:
+                waiter.event.set()
+            elif waiter.due_at is None or visible_at < waiter.due_at:
+                waiter.due_at = visible_at
+                waiter.event.set()
+
+    def _hear_all(self) -> None:
+        with self._lock:
+            waiters = [waiter for some in self._waiters.values() for waiter in some]
+        for waiter in waiters:
+            waiter.event.set()
+
+    # --- telling
+
+    def tell(self, wakes: dict[int, int]) -> None:
+        """After a commit: news for the waiters of this process and of all others."""
+        if self._count:
+            for queue_id, visible_at in wakes.items():
+                self._hear(queue_id, visible_at)
+        try:
+            seen = os.stat(self._folder).st_mtime_ns
+        except OSError:
+            return
+        if seen != self._folder_seen:
+            self._find_peers(seen)
+        if self._peers:
+            self._send(wakes)
+
+    def _find_peers(self, seen: int) -> None:
+        own = None if self._address is None else self._address.name
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            return
+        self._peers = [name for name in names if name.startswith("wake-") and name != own]
+        # A folder changed this very moment may change again within the same tick of its clock.
+        settled = time.time_ns() - seen > 50_000_000
+        self._folder_seen = seen if settled else -1
+
+    def _send(self, wakes: dict[int, int]) -> None:
+        if self._sender is None:
+            self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._sender.setblocking(False)
+        news = list(wakes.items())[:_AT_MOST]
+        datagram = b"" if len(wakes) > _AT_MOST else b"".join(_NEWS.pack(*piece) for piece in news)
+        for name in self._peers:
+            try:
+                self._sender.sendto(datagram, _address(self._folder, name))
+            except BlockingIOError:
+                continue  # its buffer is full: it is about to look anyway
+            except (ConnectionRefusedError, FileNotFoundError):
+                # Its process is gone. The name is ours to clear away: a live one has the socket bound.
+                with contextlib.suppress(OSError):
+                    os.unlink(self._folder / name)
+                self._folder_seen = -1
+            except OSError:
+                continue  # no permission, say: the safety net finds the commit
+
+    # --- listening
+
+    def _bind(self) -> None:
+        name = f"wake-{os.getpid()}-{secrets.token_hex(4)}"
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            listener.bind(_address(self._folder, name))
+        except OSError:
+            listener.close()
+            return
+        self._socket, self._address = listener, self._folder / name
+        self._folder_seen = -1
+
+    def _unbind(self) -> None:
+        with self._lock:
+            if self._socket is None or (self._count and not self._closed):
+                return
+            if self._address is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._address)
+            self._socket.close()
+            self._socket = self._address = None
+
+    def _listen(self) -> None:
+        versions = _Versions(self._store)
+        look_at = 0.0
+        while not self._closed:
+            if not self._present.wait(KEEP_BOUND):
+                self._unbind()
+                self._present.wait()
+                continue
+            listener = self._socket
+            if listener is None:
+                time.sleep(WITHOUT_SOCKETS)
+            else:
+                self._receive(listener)
+            # Also right after a datagram: a writer killed between its commit and its datagram must not be missed.
+            if time.monotonic() >= look_at:
+                if versions.look():
+                    self._hear_all()
+                look_at = time.monotonic() + (SAFETY_NET if listener is not None else 0.0)
+        self._unbind()
+
+    def _receive(self, listener: socket.socket) -> None:
+        listener.settimeout(SAFETY_NET)
+        try:
+            datagram = listener.recv(_NEWS.size * _AT_MOST)
+        except (TimeoutError, OSError):
+            return
+        if not datagram:
+            self._hear_all()
+        for offset in range(0, len(datagram) - _NEWS.size + 1, _NEWS.size):
+            self._hear(*_NEWS.unpack_from(datagram, offset))
+
+    def close(self) -> None:
+        """End every wait and the listening thread."""
+        self._closed = True
+        self._present.set()
+        self._hear_all()
+        if self._sender is not None:
+            self._sender.close()
+            self._sender = None
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=2 * SAFETY_NET + 1)
+
+    def after_fork_in_child(self) -> None:
+        """The thread stayed in the parent, and so must its socket's name."""
+        folder, store = self._folder, self._store
+        if self._socket is not None:
+            self._socket.close()
+        self.__init__(store, folder)  # type: ignore[misc]
+
+
+class _Versions:
+    """`PRAGMA data_version`: changes when another connection has committed."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._connection: object = None
+        self._last = -1
+
+    def look(self) -> bool:
+        """Whether somebody committed since the last look. Each look borrows a connection, so that forks can close it."""
+        watchers = self._store.watchers
+        try:
+            connection = watchers.take()
+        except StoreError:
+            return True  # closed, or being forked: let the waiters see for themselves
+        try:
+            version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+        finally:
+            watchers.give_back(connection)
+        # Versions of two connections don't compare: to be safe, a new connection is news.
+        changed = connection is not self._connection or version != self._last
+        self._connection, self._last = connection, version
+        return changed
+
+
+def _address(folder: Path, name: str) -> str:
+    """A socket's address is at most 107 bytes long: a longer path goes by the folder's own descriptor."""
+    full = str(folder / name)
+    if len(os.fsencode(full)) < 100:
+        return full
+    return f"/proc/self/fd/{_folder_descriptor(folder)}/{name}"
+
+
+_folders: dict[Path, int] = {}
+
+
+def _folder_descriptor(folder: Path) -> int:
+    descriptor = _folders.get(folder)
+    if descriptor is None:
+        descriptor = _folders[folder] = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return descriptor
