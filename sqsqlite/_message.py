@@ -1,0 +1,144 @@
+"""Messages as the Python door shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite import requests, responses
+from sqsqlite.message_attributes import MessageAttributeValue
+
+if TYPE_CHECKING:
+    from sqsqlite._api import Caller, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """What a send answers.
+
+    Attributes:
+        message_id: a UUID; the message keeps it.
+        md5_of_body: of its UTF-8, hexadecimal.
+        sequence_number: FIFO queues only.
+    """
+
+    message_id: str
+    md5_of_body: str
+    sequence_number: str | None = None
+
+
+class Message:
+    """A received message, hidden from others until `delete()` or the end of its visibility timeout.
+
+    Attributes:
+        body: the text that was sent.
+        message_id: the same at every receive.
+        receipt_handle: this receive's, and void once another one happened.
+        receive_count: how often it was received, this time included.
+        sent_at, first_received_at: milliseconds since 1970 UTC.
+        attributes: str, int or Decimal, or bytes by name.
+        group_id, deduplication_id, sequence_number, trace_header, dead_letter_source_arn: None where there is none.
+    """
+
+    __slots__ = (
+        "_queue",
+        "attributes",
+        "body",
+        "dead_letter_source_arn",
+        "deduplication_id",
+        "first_received_at",
+        "group_id",
+        "md5_of_body",
+        "message_id",
+        "receipt_handle",
+        "receive_count",
+        "sender_id",
+        "sent_at",
+        "sequence_number",
+        "trace_header",
+    )
+
+    def __init__(self, queue: "Queue", received: responses.Message) -> None:
+        self._queue = queue
+        self.body: str = received.body
+        self.message_id: str = received.message_id
+        self.receipt_handle: str = received.receipt_handle
+        self.md5_of_body: str = received.md5_of_body
+        system = received.attributes or {}
+        self.receive_count = int(system["ApproximateReceiveCount"])
+        self.sent_at = int(system["SentTimestamp"])
+        self.first_received_at = int(system["ApproximateFirstReceiveTimestamp"])
+        self.sender_id: str | None = system.get("SenderId")
+        self.group_id: str | None = system.get("MessageGroupId")
+        self.deduplication_id: str | None = system.get("MessageDeduplicationId")
+        self.sequence_number: str | None = system.get("SequenceNumber")
+        self.trace_header: str | None = system.get("AWSTraceHeader")
+        self.dead_letter_source_arn: str | None = system.get("DeadLetterQueueSourceArn")
+        self.attributes = {
+            name: _python_value(value) for name, value in (received.message_attributes or {}).items()
+        }
+
+    def __repr__(self) -> str:
+        return f"<Message {self.message_id} receive_count={self.receive_count}>"
+
+    def delete(self, *, connection: "Caller | None" = None) -> None:
+        """Delete the message: its work is done.
+
+        Args:
+            connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
+
+        Raises:
+            InvalidParameterValue: the visibility timeout ended, or somebody else received it since; it stays.
+        Source: API_DeleteMessage.
+        """
+        self._queue._call(requests.DeleteMessage, connection, ReceiptHandle=self.receipt_handle)
+
+    def change_visibility(self, seconds: int, *, connection: "Caller | None" = None) -> None:
+        """Hide the message for `seconds` (0 to 43,200) from now on; 0 gives it back at once.
+
+        Raises:
+            MessageNotInflight: the visibility timeout ended, or somebody else received it since.
+            InvalidParameterValue: the message is gone, or would be in flight for more than 12 h.
+        Source: API_ChangeMessageVisibility.
+        """
+        self._queue._call(
+            requests.ChangeMessageVisibility,
+            connection,
+            ReceiptHandle=self.receipt_handle,
+            VisibilityTimeout=seconds,
+        )
+
+
+def _python_value(value: MessageAttributeValue) -> str | int | Decimal | bytes:
+    if value.binary_value is not None:
+        return value.binary_value
+    text = value.string_value or ""
+    if value.data_type.partition(".")[0] != "Number":
+        return text
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() and "." not in text else number
+
+
+def to_attributes(attributes: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Python values as SQS's typed attributes.
+
+    Raises:
+        TypeError: a value of another type.
+    """
+    if attributes is None:
+        return None
+    return {name: _typed(name, value) for name, value in attributes.items()}
+
+
+def _typed(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return {"DataType": "String", "StringValue": value}
+    if isinstance(value, (bytes, bytearray)):
+        return {"DataType": "Binary", "BinaryValue": bytes(value)}
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        return {"DataType": "Number", "StringValue": str(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(
+        f"attribute {name!r} is {value!r}: str, int, float, Decimal, bytes or a mapping with DataType is allowed"
+    )

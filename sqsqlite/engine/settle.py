@@ -1,0 +1,109 @@
+"""Settling a received message: delete it, or change how long it stays hidden. Fenced by the receipt's token."""
+
+import enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqsqlite import statements as sql
+from sqsqlite.engine.rows import Queue
+from sqsqlite.receipts import Receipt
+
+if TYPE_CHECKING:
+    from sqsqlite.store.transaction import Transaction
+
+
+class Lease(enum.Enum):
+    """What a receipt handle's message is to its holder."""
+
+    CURRENT = "the latest receive's, in flight"
+    ENDED = "the latest receive's, its visibility timeout ended"
+    REPLACED = "an earlier receive's"
+    MOVED = "in another queue by now, its dead-letter queue"
+    GONE = "deleted, purged or beyond its retention"
+
+
+class Standing(NamedTuple):
+    """A lease as a receipt finds it. `received_at`: of the latest receive, where the message is still here."""
+
+    lease: Lease
+    received_at: int | None = None
+
+
+def classify(tx: "Transaction", queue: Queue, receipt: Receipt) -> Standing:
+    """How a receipt stands to its lease: one look-up by row id."""
+    row = tx.execute(sql.CLASSIFY_LEASE, {"id": receipt.lease_id}).fetchone()
+    if row is None:
+        return Standing(Lease.GONE)
+    epoch_id, token, visible_at, sent_at, received_at, discarded_at = row
+    if discarded_at is not None:
+        return Standing(Lease.GONE)
+    if epoch_id != queue.epoch_id:
+        return Standing(Lease.MOVED)
+    if sent_at <= queue.expired_at(tx.now_ms):
+        return Standing(Lease.GONE)
+    if token != receipt.token:
+        return Standing(Lease.REPLACED, received_at)
+    return Standing(Lease.CURRENT if visible_at > tx.now_ms else Lease.ENDED, received_at)
+
+
+def delete_current(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
+    """Delete the message if the receipt is its latest and its timeout still runs."""
+    found = tx.execute(sql.DELETE_LEASE, (receipt.lease_id, queue.epoch_id, receipt.token, tx.now_ms))
+    if found.rowcount == 0:
+        return False
+    _forget(tx, queue, receipt.lease_id)
+    tx.delta(queue.epoch_id).in_flight -= 1
+    return True
+
+
+def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
+    """compat="aws": delete the message whatever has become of its lease."""
+    parameters = {"id": receipt.lease_id, "epoch_id": queue.epoch_id}
+    row = tx.execute(sql.DELETE_ANY_LEASE, parameters).fetchone()
+    if row is None:
+        return False
+    hidden, received = row
+    _forget(tx, queue, receipt.lease_id)
+    if hidden:
+        delta = tx.delta(queue.epoch_id)
+        if received:
+            delta.in_flight -= 1
+        else:
+            delta.delayed -= 1
+    return True
+
+
+def _forget(tx: "Transaction", queue: Queue, lease_id: int) -> None:
+    tx.execute(sql.DELETE_MESSAGE, (lease_id,))
+    if queue.holds_dead_letters:
+        tx.execute(sql.DELETE_DEAD_LETTER, (lease_id,))
+    delta = tx.delta(queue.epoch_id)
+    delta.messages -= 1
+    delta.deleted += 1
+
+
+def change_visibility(
+    tx: "Transaction", queue: Queue, receipt: Receipt, visibility_timeout_seconds: int, *, any_handle: bool
+) -> bool:
+    """Hide an in-flight message for so long from now; 0 shows it at once. False: the receipt matched nothing.
+
+    Args:
+        any_handle: compat="aws" on a standard queue: an older receive's handle acts on the message too.
+    """
+    visible_at = tx.now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
+    parameters = {
+        "visible_at": visible_at,
+        "id": receipt.lease_id,
+        "epoch_id": queue.epoch_id,
+        "now_ms": tx.now_ms,
+        "expired_at": queue.expired_at(tx.now_ms),
+    }
+    if any_handle:
+        changed = tx.execute(sql.CHANGE_ANY_VISIBILITY, parameters)
+    else:
+        changed = tx.execute(sql.CHANGE_VISIBILITY, {**parameters, "token": receipt.token})
+    if changed.rowcount == 0:
+        return False
+    if not visible_at:
+        tx.delta(queue.epoch_id).in_flight -= 1
+    tx.wake(queue.id, visible_at)
+    return True

@@ -1,0 +1,181 @@
+"""Looking without touching: statistics, peeking, listing. What SQS has no action for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite import statements as sql
+from sqsqlite.engine.rows import StoredMessage
+from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
+from sqsqlite.service import lookup
+from sqsqlite.service.messages import uuid_text
+from sqsqlite.service.queues import exact_counts
+
+if TYPE_CHECKING:
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.store.store import Store
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """One queue at one instant.
+
+    Attributes:
+        visible, in_flight, delayed: exact counts.
+        oldest_sent_at: milliseconds since 1970 UTC of the oldest message there is, None in an empty queue.
+        age_of_oldest_seconds: the same as an age; 0 in an empty queue.
+        sent, received, deleted, dead_lettered, empty_receives: since the running minute began.
+        dead_letter_target_arn: of the RedrivePolicy, if there is one.
+    """
+
+    name: str
+    fifo: bool
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_sent_at: int | None
+    age_of_oldest_seconds: float
+    sent: int
+    received: int
+    deleted: int
+    dead_lettered: int
+    empty_receives: int
+    dead_letter_target_arn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Peeked:
+    """A message looked at.
+
+    Attributes:
+        state: "visible", "delayed" or "in flight".
+        visible_at: when it becomes visible (milliseconds since 1970 UTC), 0: it is.
+        sent_at, first_received_at: milliseconds since 1970 UTC.
+        dead_letter_source_arn: where it was moved from, if it was.
+    """
+
+    row_id: int
+    message_id: str
+    body: str
+    attributes: dict[str, MessageAttributeValue]
+    group_id: str | None
+    trace_header: str | None
+    state: str
+    sent_at: int
+    visible_at: int
+    receive_count: int
+    first_received_at: int | None
+    dead_letter_source_arn: str | None
+
+
+def statistics(store: "Store", caller: "Caller", prefix: str = "") -> list[QueueStatistics]:
+    """All queues of the account whose names begin with `prefix`, at one instant."""
+    bounds = {"account_id": caller.account_id, "prefix": prefix, "upper_name": prefix + "\U0010ffff"}
+    with store.reading() as connection:
+        now_ms = store.clock.now_ms()
+        return [
+            _statistics(connection, row, now_ms) for row in connection.execute(sql.STATS, bounds).fetchall()
+        ]
+
+
+def _statistics(connection: Any, row: tuple[Any, ...], now_ms: int) -> QueueStatistics:
+    name, _, epoch_id, fifo, _, retention, target, *_, minute_at, sent, received, deleted, dead, empty = row
+    visible, in_flight, delayed = exact_counts(
+        connection, {"epoch_id": epoch_id, "message_retention_period_seconds": retention}, now_ms
+    )
+    bounds = {"epoch_id": epoch_id, "expired_at": now_ms - retention * 1000}
+    oldest = connection.execute(sql.SELECT_OLDEST, bounds).fetchone()[0]
+    if minute_at != now_ms - now_ms % 60_000:
+        sent = received = deleted = dead = empty = 0  # an older minute that nobody has closed yet
+    return QueueStatistics(
+        name,
+        bool(fifo),
+        visible,
+        in_flight,
+        delayed,
+        oldest,
+        0.0 if oldest is None else (now_ms - oldest) / 1000,
+        sent,
+        received,
+        deleted,
+        dead,
+        empty,
+        target,
+    )
+
+
+def peek(
+    store: "Store", queue_url: str, caller: "Caller", max_messages: int = 10, *, hidden: bool = False
+) -> list[Peeked]:
+    """The next messages a receive would bring, or the hidden ones; nothing is written.
+
+    Raises:
+        QueueDoesNotExist: as said.
+    """
+    with store.reading() as connection:
+        now_ms = store.clock.now_ms()
+        queue = lookup.find(connection.execute, queue_url, caller)
+        bounds = {
+            "epoch_id": queue.epoch_id,
+            "expired_at": queue.expired_at(now_ms),
+            "max_messages": max_messages,
+        }
+        found = [
+            _peeked(connection, row, now_ms) for row in connection.execute(sql.PEEK_HIDDEN, bounds).fetchall()
+        ]
+        if hidden:
+            return [message for message in found if message.state != "visible"]
+        # Ended timeouts and delays are visible although no claim has promoted them yet.
+        due = [message for message in found if message.state == "visible"]
+        ready = [_peeked(connection, row, now_ms) for row in connection.execute(sql.PEEK, bounds).fetchall()]
+        return sorted(due + ready, key=lambda message: message.row_id)[:max_messages]
+
+
+def messages(
+    store: "Store", queue_url: str, caller: "Caller", after: tuple[int, int] = (0, 0)
+) -> Iterator[Peeked]:
+    """All messages of a queue in order of sending, whatever their state, page by page: one snapshot a page.
+
+    Args:
+        after: (sent_at, row_id) of the last one seen.
+    """
+    while True:
+        with store.reading() as connection:
+            now_ms = store.clock.now_ms()
+            queue = lookup.find(connection.execute, queue_url, caller)
+            expired_at = queue.expired_at(now_ms)
+            bounds = {
+                "epoch_id": queue.epoch_id,
+                "after_sent_at": max(after[0], expired_at),
+                "after_id": after[1] if after[0] >= expired_at else 1 << 62,
+                "max_messages": _PAGE,
+            }
+            rows = connection.execute(sql.LIST_MESSAGES, bounds).fetchall()
+            page = [_peeked(connection, row, now_ms) for row in rows]
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = (page[-1].sent_at, page[-1].row_id)
+
+
+def _peeked(connection: Any, row: tuple[Any, ...], now_ms: int) -> Peeked:
+    message = StoredMessage._make(row[:8])
+    sent_at, receive_count, first_received_at, visible_at, received = row[8:]
+    source = connection.execute(sql.SELECT_DEAD_LETTER, (message.id,)).fetchone()
+    state = "visible" if visible_at <= now_ms else "in flight" if received else "delayed"
+    return Peeked(
+        message.id,
+        uuid_text(message.message_id),
+        message.body,
+        load_attributes(message.attributes) if message.attributes else {},
+        message.group_id,
+        message.trace_header,
+        state,
+        sent_at,
+        0 if state == "visible" else visible_at,
+        receive_count,
+        first_received_at,
+        None if source is None else source[0],
+    )

@@ -1,0 +1,55 @@
+"""Finding the queue that a request names: by name, URL or ARN, in each operation's own transaction."""
+
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite import statements as sql
+from sqsqlite.engine.rows import QUEUE_COLUMNS, Counts, Queue
+from sqsqlite.errors import QueueDoesNotExist, UnsupportedOperation
+from sqsqlite.names import NO_SUCH_QUEUE, queue_name
+
+if TYPE_CHECKING:
+    from sqsqlite.service.caller import Caller
+
+
+def place(queue_url: str, caller: "Caller") -> dict[str, Any]:
+    """(account, name) of a QueueUrl, as the statements' parameters."""
+    account_id, name = queue_name(queue_url)
+    return {"account_id": account_id or caller.account_id, "name": name}
+
+
+def find(execute: Any, queue_url: str, caller: "Caller") -> Queue:
+    """The queue's row.
+
+    Args:
+        execute: of the connection or transaction to read by.
+
+    Raises:
+        QueueDoesNotExist: no queue of this name in the account.
+    """
+    row = execute(sql.SELECT_QUEUE, place(queue_url, caller)).fetchone()
+    if row is None:
+        raise QueueDoesNotExist(NO_SUCH_QUEUE)
+    return Queue._make(row)
+
+
+def find_with_counts(execute: Any, queue_url: str, caller: "Caller") -> tuple[Queue, Counts]:
+    """The queue's row and its counts, by one statement. Raises as `find`."""
+    row = execute(sql.SELECT_QUEUE_TO_RECEIVE, place(queue_url, caller)).fetchone()
+    if row is None:
+        raise QueueDoesNotExist(NO_SUCH_QUEUE)
+    return Queue._make(row[:QUEUE_COLUMNS]), Counts._make(row[QUEUE_COLUMNS:])
+
+
+def find_row(execute: Any, queue_url: str, caller: "Caller") -> dict[str, Any]:
+    """The whole row, by column name. Raises as `find`."""
+    cursor = execute(sql.SELECT_QUEUE_ATTRIBUTES, place(queue_url, caller))
+    row = cursor.fetchone()
+    if row is None:
+        raise QueueDoesNotExist(NO_SUCH_QUEUE)
+    return dict(zip((column[0] for column in cursor.description), row, strict=True))
+
+
+def refuse_fifo(queue: Queue) -> None:
+    """FIFO queues are not served yet."""
+    if queue.fifo:
+        raise UnsupportedOperation("FIFO queues are not supported by this version.")

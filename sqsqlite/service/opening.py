@@ -1,0 +1,50 @@
+"""Opening a file: the options every door offers, checked once."""
+
+import os
+from dataclasses import replace
+
+from sqsqlite import limits as quotas
+from sqsqlite.engine.sweep import sweep_chunk
+from sqsqlite.names import DEFAULT_REGION
+from sqsqlite.store.clock import Clock
+from sqsqlite.store.store import Store
+
+COMPAT = ("docs", "aws")
+LIMITS = {"sqs": quotas.SQS, "native": quotas.NATIVE}
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    synchronous: str = "FULL",
+    compat: str = "docs",
+    limits: str = "sqs",
+    busy_timeout: float = 30.0,
+    adopt: bool = False,
+    clock: Clock | None = None,
+    region: str = DEFAULT_REGION,
+) -> Store:
+    """Open a queue's file; `sqsqlite.connect` says what the options mean.
+
+    Raises:
+        ValueError: an option that is none of those allowed.
+        StoreError: the file can't be used as it is.
+    """
+    if compat not in COMPAT:
+        raise ValueError(f"compat={compat!r}: one of {', '.join(COMPAT)} is allowed")
+    if limits not in LIMITS:
+        raise ValueError(f"limits={limits!r}: one of {', '.join(LIMITS)} is allowed")
+    table = LIMITS[limits]
+    if compat == "aws":
+        table = replace(table, fifo_in_flight_count=table.fifo_in_flight_aws_count)
+    return Store(
+        path,
+        synchronous=synchronous,
+        busy_timeout=busy_timeout,
+        adopt=adopt,
+        clock=clock,
+        limits=table,
+        compat=compat,
+        region=region,
+        sweep_chunk=sweep_chunk,
+    )

@@ -1,0 +1,212 @@
+"""ReceiveMessage: one claim, or a wait for something to claim."""
+
+from typing import TYPE_CHECKING
+
+from sqsqlite.digests import md5_of_attributes
+from sqsqlite.engine import receive
+from sqsqlite.engine.rows import Counts, Queue, Received
+from sqsqlite.errors import InvalidParameterValue, OverLimit
+from sqsqlite.message_attributes import load_attributes
+from sqsqlite.receipts import Receipt, issue
+from sqsqlite.responses import Message, ReceiveMessageResponse
+from sqsqlite.service import lookup
+from sqsqlite.service.messages import uuid_text
+
+if TYPE_CHECKING:
+    from sqsqlite import requests
+    from sqsqlite.message_attributes import MessageAttributeValue
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
+    from sqsqlite.store.wake import Waiter
+
+_OVER_LIMIT = (
+    "Too many messages have been received without being deleted. Please delete your received messages or let them "
+    "timeout before receiving more."
+)
+
+
+def receive_message(
+    store: "Store", request: "requests.ReceiveMessage", caller: "Caller"
+) -> ReceiveMessageResponse:
+    """Receive up to MaxNumberOfMessages, waiting up to WaitTimeSeconds for the first.
+
+    Inside a transaction of the caller's there is no waiting: nobody else could send meanwhile.
+
+    Raises:
+        QueueDoesNotExist: as said, also when it is deleted during the wait.
+        OverLimit: 120,000 messages of a standard queue are in flight.
+        InvalidParameterValue: ReceiveRequestAttemptId on a standard queue.
+    Source: API_ReceiveMessage.
+    """
+    if store.transaction_of_thread is not None or not _looks_empty(store, request, caller):
+        response, _ = store.write(claim, request, caller)
+        if response.messages or store.transaction_of_thread is not None:
+            store.found_empty.discard(request.queue_url)
+            return response
+    return _wait(store, request, caller)
+
+
+def _looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
+    """A look without a transaction, where the last receive found nothing: an empty queue then costs no write lock."""
+    if request.queue_url not in store.found_empty:
+        return False
+    row = store.look(lookup.sql.SELECT_QUEUE_TO_RECEIVE, lookup.place(request.queue_url, caller))
+    if row is None:
+        return False
+    counts = Counts._make(row[lookup.QUEUE_COLUMNS :])
+    return not _may_have(counts, store.clock.now_ms())
+
+
+def _may_have(counts: Counts, now_ms: int) -> bool:
+    if counts.messages > counts.in_flight + counts.delayed:
+        return True
+    return counts.next_visible_at is not None and counts.next_visible_at <= now_ms
+
+
+def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> ReceiveMessageResponse:
+    store.found_empty.add(request.queue_url)
+    started_at = store.clock.now_ms()
+    with store.reading() as connection:
+        queue, counts = lookup.find_with_counts(connection.execute, request.queue_url, caller)
+    lookup.refuse_fifo(queue)
+    _check(queue, request)
+    wait_seconds = request.wait_time_seconds
+    if wait_seconds is None:
+        wait_seconds = queue.receive_message_wait_time_seconds
+    if not wait_seconds:
+        store.count_empty_receive(queue.epoch_id)
+        return ReceiveMessageResponse()
+    until = started_at + wait_seconds * 1000
+    waiter = store.waker.register(queue.id)
+    try:
+        while not store.closed:
+            # From here on no news is missed, so look before sleeping.
+            waiter.event.clear()
+            waiter.due_at = None
+            with store.reading() as connection:
+                queue, counts = lookup.find_with_counts(connection.execute, request.queue_url, caller)
+            if _may_have(counts, store.clock.now_ms()):
+                response, counts = store.write(claim, request, caller)
+                if response.messages:
+                    store.found_empty.discard(request.queue_url)
+                    return response
+            if not _sleep(store, waiter, counts.next_visible_at, until):
+                break
+    finally:
+        store.waker.forget(waiter)
+    store.count_empty_receive(queue.epoch_id)
+    return ReceiveMessageResponse()
+
+
+def _sleep(store: "Store", waiter: "Waiter", next_visible_at: int | None, until: int) -> bool:
+    """Until news, the next due instant, or the end of the wait (False)."""
+    clock = store.clock
+    while True:
+        now_ms = clock.now_ms()
+        due_at = waiter.due_at
+        if due_at is not None and (next_visible_at is None or due_at < next_visible_at):
+            next_visible_at = due_at
+        if now_ms >= until:
+            return False
+        if next_visible_at is not None and next_visible_at <= now_ms:
+            return True
+        wake_at = until if next_visible_at is None else min(until, next_visible_at)
+        if not clock.wait(waiter.event, wake_at):
+            continue
+        # News of something receivable now, or merely of an earlier instant to wake at.
+        if waiter.due_at == due_at:
+            return True
+        waiter.event.clear()
+
+
+def _check(queue: Queue, request: "requests.ReceiveMessage") -> None:
+    if request.receive_request_attempt_id is not None and not queue.fifo:
+        raise InvalidParameterValue(
+            f"Value {request.receive_request_attempt_id} for parameter ReceiveRequestAttemptId is invalid. "
+            "Reason: The request includes a parameter that is not valid for this queue type."
+        )
+
+
+def claim(
+    tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
+) -> tuple[ReceiveMessageResponse, Counts]:
+    """One claim, without waiting: the answer, and the counts it found."""
+    queue, counts = lookup.find_with_counts(tx.execute, request.queue_url, caller)
+    lookup.refuse_fifo(queue)
+    _check(queue, request)
+    if not _may_have(counts, tx.now_ms) and queue.epoch_id not in tx.deltas:
+        return ReceiveMessageResponse(), counts
+    room = _room_in_flight(tx, queue, counts)
+    timeout = request.visibility_timeout
+    if timeout is None:
+        timeout = queue.visibility_timeout_seconds
+    asked = min(request.max_number_of_messages or 1, room)
+    found = receive.claim(tx, queue, counts, asked, timeout)
+    if not found:
+        return ReceiveMessageResponse(), counts
+    return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), counts
+
+
+def _room_in_flight(tx: "Transaction", queue: Queue, counts: Counts) -> int:
+    """How many more messages may be in flight. Source: quotas, "In-flight messages (standard queue)"."""
+    delta = tx.deltas.get(queue.epoch_id)
+    in_flight = counts.in_flight + (delta.in_flight if delta is not None else 0)
+    limit = tx.settings.limits.standard_in_flight_count
+    if in_flight < limit:
+        return limit - in_flight
+    if counts.next_visible_at is not None and counts.next_visible_at <= tx.now_ms:
+        # Ended timeouts still counted: promoted first, they make room.
+        due = tx.execute(lookup.sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[
+            0
+        ]
+        in_flight -= due
+    if in_flight >= limit:
+        raise OverLimit(_OVER_LIMIT)
+    return limit - in_flight
+
+
+def _message(tx: "Transaction", queue: Queue, request: "requests.ReceiveMessage", found: Received) -> Message:
+    lease, message, _ = found
+    receipt = Receipt(queue.id, lease.id, message.message_id[:4], tx.now_ms, lease.token)
+    wanted = request.message_attribute_names
+    selected = _select(load_attributes(message.attributes), wanted) if wanted and message.attributes else None
+    return Message(
+        message_id=uuid_text(message.message_id),
+        receipt_handle=issue(tx.settings.secret, receipt),
+        md5_of_body=message.body_md5.hex(),
+        body=message.body,
+        attributes=_system_attributes(request, found) or None,
+        md5_of_message_attributes=md5_of_attributes(selected) if selected else None,
+        message_attributes=selected or None,
+    )
+
+
+def _system_attributes(request: "requests.ReceiveMessage", found: Received) -> dict[str, str]:
+    asked = request.system_attribute_names
+    if not asked:
+        return {}
+    lease, message, source_arn = found
+    values = {
+        "ApproximateFirstReceiveTimestamp": str(lease.first_received_at),
+        "ApproximateReceiveCount": str(lease.receive_count),
+        "SenderId": message.sender_id,
+        "SentTimestamp": str(lease.sent_at),
+        "AWSTraceHeader": message.trace_header,
+        "MessageGroupId": message.group_id,
+        "DeadLetterQueueSourceArn": source_arn,
+    }
+    everything = "All" in asked
+    return {
+        name: value for name, value in values.items() if value is not None and (everything or name in asked)
+    }
+
+
+def _select(
+    attributes: "dict[str, MessageAttributeValue]", names: list[str]
+) -> "dict[str, MessageAttributeValue]":
+    """The attributes that MessageAttributeNames asks for: names, `prefix.*`, or everything."""
+    if any(name in ("All", ".*", "*") for name in names):
+        return attributes
+    prefixes = tuple(name[:-2] for name in names if name.endswith(".*"))
+    return {name: value for name, value in attributes.items() if name in names or name.startswith(prefixes)}

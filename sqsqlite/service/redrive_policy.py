@@ -1,0 +1,54 @@
+"""What a RedrivePolicy needs of the other queue: that it exists, is of the same type and allows it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sqsqlite import queue_attributes as attributes
+from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.names import queue_arn
+from sqsqlite.service import lookup
+
+if TYPE_CHECKING:
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.store.transaction import Transaction
+
+
+def check(
+    tx: "Transaction",
+    columns: Mapping[str, object],
+    supplied: Mapping[str, str],
+    *,
+    fifo: bool,
+    name: str,
+    caller: "Caller",
+) -> None:
+    """Refuse a RedrivePolicy whose target is missing, of the other type, this queue itself, or doesn't permit it.
+
+    Raises:
+        InvalidParameterValue: with the policy and the reason.
+    Source: developer guide, "Using dead-letter queues".
+    """
+    target_arn = columns.get("dead_letter_target_arn")
+    if not isinstance(target_arn, str):
+        return
+    policy = supplied["RedrivePolicy"]
+    try:
+        target = lookup.find_row(tx.execute, target_arn, caller)
+    except QueueDoesNotExist:
+        raise attributes.redrive_policy_error(policy, "Dead letter target does not exist.") from None
+    if target["account_id"] != caller.account_id:
+        raise attributes.redrive_policy_error(policy, "Dead letter target does not exist.")
+    if bool(target["fifo"]) != fifo:
+        raise attributes.redrive_policy_error(
+            policy, "Dead-letter queue must be same type of queue as the source."
+        )
+    if target["name"] == name:
+        raise attributes.redrive_policy_error(
+            policy, "Dead letter target must not be the source queue itself."
+        )
+    allowed = target["redrive_allow_policy"]
+    source_arn = queue_arn(tx.settings.region, caller.account_id, name)
+    if allowed is not None and not attributes.redrive_allowed(allowed, source_arn):
+        raise attributes.redrive_policy_error(
+            policy, "Queue does not have permission to use the dead-letter queue: see its RedriveAllowPolicy."
+        )
