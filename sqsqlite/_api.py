@@ -331,7 +331,7 @@ class Queue:
             MessageSystemAttributeNames=["All"],
             MessageAttributeNames=["All"],
         )
-        return [Message(self, found) for found in response.messages or ()]
+        return [Message(self._call, found) for found in response.messages or ()]
 
     def peek(self, max_messages: int = 10, *, hidden: bool = False) -> "list[inspect.Peeked]":
         """Look at messages without receiving them: no lease, no count, no write.

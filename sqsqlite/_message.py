@@ -1,6 +1,6 @@
 """Messages as the Python door shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from sqsqlite import requests, responses
 from sqsqlite.message_attributes import MessageAttributeValue
 
 if TYPE_CHECKING:
-    from sqsqlite._api import Caller, Queue
+    from sqsqlite._api import Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Message:
     """
 
     __slots__ = (
-        "_queue",
+        "_call",
         "attributes",
         "body",
         "dead_letter_source_arn",
@@ -58,8 +58,8 @@ class Message:
         "trace_header",
     )
 
-    def __init__(self, queue: "Queue", received: responses.Message) -> None:
-        self._queue = queue
+    def __init__(self, call: Callable[..., Any], received: responses.Message) -> None:
+        self._call = call  # the queue's: it adds the queue to a request
         self.body: str = received.body
         self.message_id: str = received.message_id
         self.receipt_handle: str = received.receipt_handle
@@ -91,7 +91,7 @@ class Message:
             InvalidParameterValue: the visibility timeout ended, or somebody else received it since; it stays.
         Source: API_DeleteMessage.
         """
-        self._queue._call(requests.DeleteMessage, connection, ReceiptHandle=self.receipt_handle)
+        self._call(requests.DeleteMessage, connection, ReceiptHandle=self.receipt_handle)
 
     def change_visibility(self, seconds: int, *, connection: "Caller | None" = None) -> None:
         """Hide the message for `seconds` (0 to 43,200) from now on; 0 gives it back at once.
@@ -101,7 +101,7 @@ class Message:
             InvalidParameterValue: the message is gone, or would be in flight for more than 12 h.
         Source: API_ChangeMessageVisibility.
         """
-        self._queue._call(
+        self._call(
             requests.ChangeMessageVisibility,
             connection,
             ReceiptHandle=self.receipt_handle,

@@ -15,7 +15,7 @@ class AttributeValue(Protocol):
 
     @property
     def data_type(self) -> str:
-        """ "String", "Number" or "Binary", each with an optional ".label"."""
+        """The type: "String", "Number" or "Binary", each with an optional ".label"."""
 
     @property
     def string_value(self) -> str | None:

@@ -12,6 +12,7 @@ silently, and STRICT tables refuse BIGINT. Row ids must be INTEGER PRIMARY KEY.
 """
 
 from sqlalchemy import Column, Index, MetaData, PrimaryKeyConstraint, String, Table, UniqueConstraint, text
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import BLOB, INTEGER, TEXT, UserDefinedType
 
 SCHEMA_VERSION = 1
@@ -36,11 +37,11 @@ def _number(name: str, default: int | None = 0) -> Column[int]:
     return Column(name, INT, nullable=False, server_default=None if default is None else text(str(default)))
 
 
-def _table(name: str, *columns: object, rowid: bool = True, autoincrement: bool = False) -> Table:
+def _table(name: str, *columns: SchemaItem, rowid: bool = True, autoincrement: bool = False) -> Table:
     return Table(
         name,
         metadata,
-        *columns,  # type: ignore[arg-type]
+        *columns,
         sqlite_strict=True,
         sqlite_with_rowid=rowid,
         sqlite_autoincrement=autoincrement,

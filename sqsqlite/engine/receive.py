@@ -50,7 +50,7 @@ def claim(
     delta = tx.delta(queue.epoch_id)
     if hides:
         delta.in_flight += len(claims)
-    kept = _fix(tx, queue, counts, [Claim._make(found) for found in claims], row)
+    kept = _fix(tx, queue, [Claim._make(found) for found in claims], row)
     if not kept:
         return []
     kept.sort()
@@ -60,9 +60,7 @@ def claim(
     return _read(tx, queue, kept)
 
 
-def _fix(
-    tx: "Transaction", queue: Queue, counts: Counts, claims: list[Claim], row: dict[str, int]
-) -> list[Claim]:
+def _fix(tx: "Transaction", queue: Queue, claims: list[Claim], row: dict[str, int]) -> list[Claim]:
     """Sort out what may not be handed out, and claim others instead."""
     expired_at = queue.expired_at(tx.now_ms)
     max_receive_count = queue.max_receive_count

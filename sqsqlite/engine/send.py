@@ -8,7 +8,7 @@ from sqsqlite import statements as sql
 from sqsqlite.engine.rows import Queue
 
 if TYPE_CHECKING:
-    from sqsqlite.requests import PreparedMessage
+    from sqsqlite.prepared import PreparedMessage
     from sqsqlite.store.transaction import Transaction
 
 _VERSION_4 = 4 << 76

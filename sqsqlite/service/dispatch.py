@@ -117,7 +117,7 @@ def call(
     A queue that does not exist is told before anything else that is wrong with the request, as SQS does.
     """
     try:
-        request = shapes.parse(kind, parameters, store.settings.limits)
+        request: Any = shapes.parse(kind, parameters, store.settings.limits)
     except SQSError:
         url = parameters.get("QueueUrl")
         if isinstance(url, str) and url:

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from sqsqlite import statements as sql
 from sqsqlite.digests import md5_of_attributes
 from sqsqlite.engine import receive
-from sqsqlite.engine.rows import Counts, Queue, Received
+from sqsqlite.engine.rows import QUEUE_COLUMNS, Counts, Queue, Received
 from sqsqlite.errors import InvalidParameterValue, OverLimit
 from sqsqlite.message_attributes import load_attributes
 from sqsqlite.receipts import Receipt, issue
@@ -51,10 +52,10 @@ def _looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Ca
     """A look without a transaction, where the last receive found nothing: an empty queue then costs no write lock."""
     if request.queue_url not in store.found_empty:
         return False
-    row = store.look(lookup.sql.SELECT_QUEUE_TO_RECEIVE, lookup.place(request.queue_url, caller))
+    row = store.look(sql.SELECT_QUEUE_TO_RECEIVE, lookup.place(request.queue_url, caller))
     if row is None:
         return False
-    counts = Counts._make(row[lookup.QUEUE_COLUMNS :])
+    counts = Counts._make(row[QUEUE_COLUMNS:])
     return not _may_have(counts, store.clock.now_ms())
 
 
@@ -157,9 +158,7 @@ def _room_in_flight(tx: "Transaction", queue: Queue, counts: Counts) -> int:
         return limit - in_flight
     if counts.next_visible_at is not None and counts.next_visible_at <= tx.now_ms:
         # Ended timeouts still counted: promoted first, they make room.
-        due = tx.execute(lookup.sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[
-            0
-        ]
+        due = tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[0]
         in_flight -= due
     if in_flight >= limit:
         raise OverLimit(_OVER_LIMIT)

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sqsqlite.errors import Busy, CommitInDoubt, StoreError
 from sqsqlite.store.counts import write_counts
-from sqsqlite.errors import Busy, CommitInDoubt
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import FULL, primary_code, translate
 
@@ -93,11 +93,11 @@ class GroupCommit:
     def _lead(self, entry: _Entry) -> None:
         store = self._store
         group = [entry]
-        committed: "list[Transaction]" = []
+        committed: list[Transaction] = []
         try:
             try:
                 store.turnstile.take(store.busy_timeout)
-            except Exception as error:
+            except StoreError as error:
                 entry.error = error
                 return
             try:
@@ -192,7 +192,7 @@ def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:
             entry.result = entry.operation(tx, *entry.arguments)
         except dbapi.Error:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this entry's outcome
             if connection.total_changes != changes:
                 return False
             # A refusal before the first write: its own business, the others go on.
@@ -210,7 +210,7 @@ def _run_with_savepoints(tx: "Transaction", group: list[_Entry]) -> None:
             entry.result = entry.operation(tx, *entry.arguments)
         except dbapi.Error:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             execute("ROLLBACK TO entry")
             tx.deltas = kept
             entry.error = error

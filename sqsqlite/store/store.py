@@ -1,4 +1,4 @@
-"""One SQLite file, open: connections, turns, group commit, wake-ups, upkeep, the clock and the caller's transactions."""
+"""One SQLite file, open: connections, turns, group commit, wake-ups, upkeep, clock, the caller's transactions."""
 
 import os
 import threading
@@ -85,7 +85,7 @@ class Store:
     def _open(self, adopt: bool, clock: Clock | None, limits: Limits, compat: str, region: str) -> None:
         options: dict[str, Any] = {"synchronous": self.synchronous, "busy_timeout": self.busy_timeout}
         if not self.path.exists():
-            # Created before the lock files, so that its (device, inode) names the turnstile. SQLite takes an empty file.
+            # Before the lock files: its (device, inode) names the turnstile. SQLite takes an empty file.
             self.path.touch(exist_ok=True)
         if not adopt:
             create.refuse_strangers(self.path, **options)

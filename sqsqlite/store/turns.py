@@ -45,7 +45,7 @@ class Turnstile:
 
     def is_stale(self) -> bool:
         """Whether the lock files were deleted, as with the database they stood beside (its inode may be used again)."""
-        return fcntl is not None and os.fstat(self._turn).st_nlink == 0
+        return self._turn >= 0 and os.fstat(self._turn).st_nlink == 0
 
     def take(self, timeout: float) -> None:
         """Wait for the turn.

@@ -31,7 +31,7 @@ KEEP_BOUND = 5.0
 
 
 class Waiter:
-    """One long poll. `event` is set when there may be something, `due_at` brought forward by news of a later instant."""
+    """One long poll. `event`: there may be something; `due_at`: news of a later instant."""
 
     __slots__ = ("due_at", "event", "queue_id")
 
@@ -230,7 +230,7 @@ class _Versions:
         self._last = -1
 
     def look(self) -> bool:
-        """Whether somebody committed since the last look. Each look borrows a connection, so that forks can close it."""
+        """Whether somebody committed since the last look. It borrows a connection: a fork can close it."""
         watchers = self._store.watchers
         try:
             connection = watchers.take()
