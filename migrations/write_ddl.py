@@ -35,9 +35,8 @@ def statements() -> list[str]:
 
 def _tidy(statement: str) -> str:
     lines = [line.replace("\t", "    ").rstrip() for line in statement.strip().splitlines()]
-    return re.sub(r"\n\)\n+ ", "\n) ", "\n".join(lines)).replace(
-        " WITHOUT ROWID,\n STRICT", " WITHOUT ROWID, STRICT"
-    )
+    text = re.sub(r"\n\)\n+ ", "\n) ", "\n".join(lines))
+    return text.replace(" WITHOUT ROWID,\n STRICT", " WITHOUT ROWID, STRICT").replace(" WHERE ", "\nWHERE ")
 
 
 def source() -> str:

@@ -320,8 +320,11 @@ class ParamValidationError(SQSQLiteError, ValueError):
     """
 
     def __init__(self, report: str) -> None:
-        super().__init__(f"Parameter validation failed:\n{report}")
+        super().__init__(report)
         self.report = report
+
+    def __str__(self) -> str:
+        return f"Parameter validation failed:\n{self.report}"
 
 
 class StoreError(SQSQLiteError):

@@ -66,7 +66,8 @@ CREATE TABLE sqs_queues (
 ) STRICT
 """,
     """
-CREATE INDEX sqs_ix_queues_dead_letter_target ON sqs_queues (dead_letter_target_arn) WHERE dead_letter_target_arn IS NOT NULL
+CREATE INDEX sqs_ix_queues_dead_letter_target ON sqs_queues (dead_letter_target_arn)
+WHERE dead_letter_target_arn IS NOT NULL
 """,
     """
 CREATE TABLE sqs_queue_tags (
@@ -93,7 +94,8 @@ CREATE TABLE sqs_epochs (
 ) STRICT
 """,
     """
-CREATE INDEX sqs_ix_epochs_discarded ON sqs_epochs (discarded_at) WHERE discarded_at IS NOT NULL
+CREATE INDEX sqs_ix_epochs_discarded ON sqs_epochs (discarded_at)
+WHERE discarded_at IS NOT NULL
 """,
     """
 CREATE TABLE sqs_messages (
@@ -130,13 +132,16 @@ CREATE TABLE sqs_leases (
 CREATE INDEX sqs_ix_leases_age ON sqs_leases (epoch_id, sent_at)
 """,
     """
-CREATE INDEX sqs_ix_leases_group ON sqs_leases (group_key, id) WHERE group_key IS NOT NULL
+CREATE INDEX sqs_ix_leases_group ON sqs_leases (group_key, id)
+WHERE group_key IS NOT NULL
 """,
     """
-CREATE INDEX sqs_ix_leases_hidden ON sqs_leases (epoch_id, visible_at, (token IS NOT NULL)) WHERE visible_at > 0
+CREATE INDEX sqs_ix_leases_hidden ON sqs_leases (epoch_id, visible_at, (token IS NOT NULL))
+WHERE visible_at > 0
 """,
     """
-CREATE INDEX sqs_ix_leases_ready ON sqs_leases (epoch_id, turn, id) WHERE visible_at = 0 AND group_key IS NULL
+CREATE INDEX sqs_ix_leases_ready ON sqs_leases (epoch_id, turn, id)
+WHERE visible_at = 0 AND group_key IS NULL
 """,
     """
 CREATE TABLE sqs_queue_counts (
@@ -257,7 +262,8 @@ CREATE TABLE sqs_move_tasks (
 ) STRICT
 """,
     """
-CREATE INDEX sqs_ix_move_tasks_running ON sqs_move_tasks (leased_until_at) WHERE finished_at IS NULL
+CREATE INDEX sqs_ix_move_tasks_running ON sqs_move_tasks (leased_until_at)
+WHERE finished_at IS NULL
 """,
     """
 CREATE INDEX sqs_ix_move_tasks_source ON sqs_move_tasks (source_arn, started_at)
