@@ -4,7 +4,6 @@ What concerns another queue (does a dead-letter target exist, does it permit the
 Source: API_SetQueueAttributes, API_GetQueueAttributes; developer guide, "Amazon SQS queue parameters".
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -155,7 +154,7 @@ def _meaning(column: str, value: object) -> object:
     if column == "kms_data_key_reuse_period_seconds":
         return value or _KMS_REUSE_SECONDS
     if column == "policy" and isinstance(value, str):
-        return json.loads(value)
+        return msgspec.json.decode(value)
     return value
 
 
@@ -171,7 +170,7 @@ def redrive_allowed(redrive_allow_policy: str | None, source_arn: str) -> bool:
     """
     if redrive_allow_policy is None:
         return True
-    policy = json.loads(redrive_allow_policy)
+    policy = msgspec.json.decode(redrive_allow_policy)
     if policy["redrivePermission"] == "byQueue":
         return source_arn in policy["sourceQueueArns"]
     return bool(policy["redrivePermission"] == "allowAll")

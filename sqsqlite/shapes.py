@@ -85,9 +85,11 @@ def parse_json(kind: type[AnyRequest], body: bytes | str, limits: Limits) -> Any
         SQSError: a value that no queue would take.
     """
     try:
-        request: AnyRequest = _decoder(kind).decode(body)
-    except msgspec.ValidationError as error:
-        raise _json_error(kind, body, error) from error
+        try:
+            request: AnyRequest = _decoder(kind).decode(body)
+        except msgspec.ValidationError as error:
+            # Decoded again, without a shape: msgspec stops at the first slip, and the rest may be no JSON at all.
+            raise _json_error(kind, msgspec.json.decode(body), error) from error
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SerializationException(f"The request body is not a JSON object: {error}") from error
     request.check(limits)
@@ -124,10 +126,9 @@ def _decoder(kind: type[AnyRequest]) -> msgspec.json.Decoder[AnyRequest]:
 
 
 def _json_error(
-    kind: type[Request], body: bytes | str, error: msgspec.ValidationError
+    kind: type[Request], params: object, error: msgspec.ValidationError
 ) -> MissingParameter | SerializationException:
     """What is wrong with JSON of the wrong shape: SQS tells a missing parameter from any other slip."""
-    params = msgspec.json.decode(body)
     if isinstance(params, dict):
         for field in msgspec.structs.fields(kind):
             if field.required and params.get(field.encode_name) is None:
