@@ -1,0 +1,46 @@
+"""The statements of sqsqlite/statements.py as a test looks at them: text, comment, parameters, plan."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sqsqlite import statements
+
+_COMMENT = re.compile(r"--[^\n]*")
+_PARAMETER = re.compile(r":([a-z_][a-z_0-9]*)")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One named statement."""
+
+    name: str
+    text: str
+
+    @property
+    def comment(self) -> str:
+        """All that stands behind `--`."""
+        return "\n".join(_COMMENT.findall(self.text))
+
+    @property
+    def code(self) -> str:
+        """All that does not."""
+        return _COMMENT.sub("", self.text).strip()
+
+    @property
+    def parameters(self) -> dict[str, None] | tuple[None, ...]:
+        """NULL for each: a plan depends on no value."""
+        named = dict.fromkeys(_PARAMETER.findall(self.code))
+        return named or (None,) * self.code.count("?")
+
+    def plan(self, connection: Any) -> list[str]:
+        """EXPLAIN QUERY PLAN, a line a step."""
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {self.code}", self.parameters).fetchall()
+        return [row[3] for row in rows]
+
+
+STATEMENTS = {
+    name: Statement(name, text)
+    for name, text in vars(statements).items()
+    if name.isupper() and isinstance(text, str)
+}

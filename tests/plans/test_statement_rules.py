@@ -1,0 +1,61 @@
+"""What every statement keeps to, so that it can be read, and run in the sqlite3 shell as it stands."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from sqsqlite import statements
+from tests.plans.sql import STATEMENTS
+
+SOURCE = Path(statements.__file__).read_text(encoding="utf-8")
+EVERY = pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
+
+
+def test_module_holds_nothing_but_named_literals():
+    """So there is no f-string, no format and no join either: a list goes through placeholders."""
+    docstring, *assignments = ast.parse(SOURCE).body
+    assert isinstance(docstring, ast.Expr)
+    others = [
+        ast.unparse(node)[:60]
+        for node in assignments
+        if not (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        )
+    ]
+    assert others == []
+    assert len(assignments) == len(STATEMENTS) > 50
+
+
+@EVERY
+def test_comment_comes_first_and_names_no_parameter(statement):
+    lines = statement.text.strip().splitlines()
+    first_code = next(place for place, line in enumerate(lines) if not line.startswith("--"))
+    assert "--" not in "".join(lines[first_code:])
+    assert re.findall(r":[a-z_]+", statement.comment) == []
+
+
+@EVERY
+def test_names_its_columns(statement):
+    assert re.findall(r"(?:SELECT|,|\.|RETURNING)\s*\*", statement.code, re.IGNORECASE) == []
+
+
+@EVERY
+def test_has_parameters_of_one_kind(statement):
+    assert not (re.search(r":[a-z]", statement.code) and "?" in statement.code)
+
+
+@EVERY
+def test_asks_sqlite_for_no_time(statement):
+    asked = r"\b(?:strftime|julianday|unixepoch|datetime|date|time|CURRENT_\w+)\b\s*\(|CURRENT_TIME"
+    assert re.findall(asked, statement.code, re.IGNORECASE) == []
+
+
+@EVERY
+def test_is_one_statement_on_our_tables_alone(statement):
+    assert ";" not in statement.code
+    tables = re.findall(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", statement.code)
+    assert [table for table in tables if not re.match(r"sqs_|sqlite_schema$|ids$|SET$", table)] == []
