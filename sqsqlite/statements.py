@@ -160,10 +160,11 @@ LIMIT :max_results
 """
 
 LIST_DEAD_LETTER_SOURCE_QUEUES = """
--- By sqs_ix_queues_dead_letter_target; the few queues that name this target are sorted.
+-- By sqs_ix_queues_dead_letter_target; the few queues that name this target are sorted. The + keeps SQLite from going
+-- through all of the account's queues by name instead.
 SELECT name FROM sqs_queues
 WHERE dead_letter_target_arn = :target_arn AND dead_letter_target_arn IS NOT NULL
-    AND account_id = :account_id AND name > :after_name
+    AND +account_id = :account_id AND +name > :after_name
 ORDER BY name
 LIMIT :max_results
 """
@@ -331,7 +332,7 @@ RETURNING token IS NOT NULL
 """
 
 CLAIM = """
--- Hide the first :max_messages visible messages, count the receive, turn the token. By sqs_ix_leases_ready. A timeout
+-- Hide the first max_messages visible messages, count the receive, turn the token. By sqs_ix_leases_ready. A timeout
 -- of 0 leaves them visible. RETURNING promises no order: the caller sorts by (turn, id).
 UPDATE sqs_leases
 SET
@@ -391,13 +392,14 @@ WHERE id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 PEEK = """
--- What a receive would bring next, without a lease or a count. Visible ones in order of service.
+-- What a receive would bring next, without a lease or a count. Visible ones in order of service, by
+-- sqs_ix_leases_ready: the + keeps the age index out, which would have all of them sorted.
 SELECT
     m.id, m.message_id, m.body_md5, m.sender_id, m.group_id, m.trace_header, m.attributes, m.body,
     l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
 FROM sqs_leases AS l
 JOIN sqs_messages AS m ON m.id = l.id
-WHERE l.epoch_id = :epoch_id AND l.visible_at = 0 AND l.group_key IS NULL AND l.sent_at > :expired_at
+WHERE l.epoch_id = :epoch_id AND l.visible_at = 0 AND l.group_key IS NULL AND +l.sent_at > :expired_at
 ORDER BY l.turn, l.id
 LIMIT :max_messages
 """
@@ -562,9 +564,21 @@ SELECT epoch_id, message_retention_period_seconds FROM sqs_queues
 """
 
 DELETE_OLD_ACTIVITY = """
--- History is kept for :before_ms; a chunk a time.
+-- A chunk of the history that is too old. By the primary key, queue by queue: the recursion finds the queue ids that
+-- have history by one seek each, deleted queues' too. A scan would read all minutes of all queues, each time.
 DELETE FROM sqs_queue_activity
 WHERE (queue_id, minute_at) IN (
-    SELECT queue_id, minute_at FROM sqs_queue_activity WHERE minute_at < :before_ms LIMIT :limit
+    WITH RECURSIVE ids (queue_id) AS (
+        SELECT min(queue_id) FROM sqs_queue_activity
+        UNION ALL
+        SELECT (SELECT min(a.queue_id) FROM sqs_queue_activity AS a WHERE a.queue_id > ids.queue_id)
+        FROM ids
+        WHERE ids.queue_id IS NOT NULL
+    )
+    SELECT a.queue_id, a.minute_at
+    FROM ids
+    CROSS JOIN sqs_queue_activity AS a ON a.queue_id = ids.queue_id
+    WHERE a.minute_at < :before_ms
+    LIMIT :limit
 )
 """
