@@ -1,0 +1,98 @@
+"""SQSQLite's doors as contenders: the client (the promises are its), the Queue object, and boto3 in process."""
+
+from pathlib import Path
+from typing import Any
+
+import sqsqlite
+
+BUSY_TIMEOUT = 60.0
+
+
+class Client:
+    """`sqsqlite.client`, called as boto3 is. One for all threads of a process."""
+
+    def __init__(self, path: Path, synchronous: str) -> None:
+        self._client: Any = self._open(path, synchronous)
+        self._url: str = self._client.create_queue(QueueName="orders")["QueueUrl"]
+
+    @staticmethod
+    def _open(path: Path, synchronous: str) -> Any:
+        return sqsqlite.client(path, synchronous=synchronous, busy_timeout=BUSY_TIMEOUT)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def send(self, body: str) -> None:
+        self._client.send_message(QueueUrl=self._url, MessageBody=body)
+
+    def send_ten(self, bodies: list[str]) -> None:
+        entries = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)]
+        answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
+        assert len(answer["Successful"]) == len(bodies), answer
+
+    def receive_and_delete(self) -> str:
+        [message] = self._client.receive_message(QueueUrl=self._url)["Messages"]
+        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message["ReceiptHandle"])
+        body: str = message["Body"]
+        return body
+
+    def receive_and_delete_ten(self) -> list[str]:
+        messages = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10)["Messages"]
+        entries = [
+            {"Id": str(place), "ReceiptHandle": message["ReceiptHandle"]}
+            for place, message in enumerate(messages)
+        ]
+        answer = self._client.delete_message_batch(QueueUrl=self._url, Entries=entries)
+        assert len(answer["Successful"]) == len(messages), answer
+        return [message["Body"] for message in messages]
+
+
+class Queue:
+    """`sqsqlite.connect(...).create_queue(...)`. Its messages carry all their attributes, the client's only bodies.
+
+    It has no batch delete of its own: ten messages are deleted in one transaction of the caller's.
+    """
+
+    def __init__(self, path: Path, synchronous: str) -> None:
+        self._sqs = sqsqlite.connect(path, synchronous=synchronous, busy_timeout=BUSY_TIMEOUT)
+        self._queue = self._sqs.create_queue("orders")
+
+    def close(self) -> None:
+        self._sqs.close()
+
+    def send(self, body: str) -> None:
+        self._queue.send(body)
+
+    def send_ten(self, bodies: list[str]) -> None:
+        self._queue.send_many(bodies)
+
+    def receive_and_delete(self) -> str:
+        [message] = self._queue.receive()
+        message.delete()
+        return message.body
+
+    def receive_and_delete_ten(self) -> list[str]:
+        messages = self._queue.receive(10)
+        with self._sqs.transaction():
+            for message in messages:
+                message.delete()
+        return [message.body for message in messages]
+
+
+class Boto3(Client):
+    """A real boto3 client that `sqsqlite.boto` answers in process."""
+
+    @staticmethod
+    def _open(path: Path, synchronous: str) -> Any:
+        from sqsqlite import boto  # type: ignore[attr-defined,unused-ignore]
+
+        return boto.client(path, synchronous=synchronous, busy_timeout=BUSY_TIMEOUT)
+
+
+def has_boto3() -> bool:
+    """Whether this checkout has the door, and boto3 is installed."""
+    try:
+        from sqsqlite import boto  # type: ignore[attr-defined,unused-ignore]  # noqa: F401
+    except ImportError:
+        return False
+    return True
