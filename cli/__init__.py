@@ -1,0 +1,90 @@
+"""The command `sqsqlite`. Until a verb needs more, Click is all that it loads."""
+
+import errno
+import os
+import sys
+from typing import Any
+
+import click
+
+from sqsqlite import __version__
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import (
+    EXIT_CODES,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    Failure,
+    failure_of,
+    leave_quietly,
+)
+from sqsqlite.cli.options import add_options, given, root_options
+from sqsqlite.cli.verbs import VERBS
+from sqsqlite.errors import SQSQLiteError
+
+__all__ = ["main"]
+
+
+class Verbs(click.Group):
+    """The verbs of the table, each loaded when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - Click's signature
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a verb. A second question gets the same object, so its options are added once."""
+        if cmd_name in VERBS and cmd_name not in self.commands:
+            self.commands[cmd_name] = add_options(VERBS[cmd_name].load())
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The verbs under their headings, from the table alone."""
+        for section in dict.fromkeys(verb.section for verb in VERBS.values()):
+            lines = [(name, verb.summary) for name, verb in VERBS.items() if verb.section == section]
+            with formatter.section(section):
+                formatter.write_dl(lines)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb, close the file, and turn whatever ends it into its exit code."""
+        line = ctx.obj = CommandLine(given(ctx))
+        try:
+            try:
+                result = super().invoke(ctx)
+            finally:
+                line.close()
+            sys.stdout.flush()
+        except SQSQLiteError as error:
+            raise failure_of(error) from error
+        except (KeyboardInterrupt, click.Abort) as error:
+            raise Failure("", INTERRUPTED) from error
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise Failure(f"{type(error).__name__}: {error}") from error
+            leave_quietly()
+            raise Failure("", PIPE_CLOSED) from error
+        return result
+
+
+@click.group(
+    cls=Verbs,
+    params=root_options(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, "--version", prog_name="sqsqlite", message="%(prog)s %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    r"""Amazon SQS in one SQLite file.
+
+    A QUEUE is given by its name, its URL (of any host) or its ARN. `sqsqlite COMMAND --help` says more, with an
+    example.
+
+    \b
+      sqsqlite create orders
+      sqsqlite send orders "paint the fence"
+      sqsqlite receive orders --delete
+    """
+    if given(context).get("no_color") or os.environ.get("NO_COLOR"):
+        context.color = False

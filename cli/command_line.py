@@ -1,0 +1,146 @@
+"""What one run was told, and the file that it opens when a verb first asks for it."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.options import DEFAULT_PATH
+
+if TYPE_CHECKING:
+    from sqsqlite import SQS
+    from sqsqlite._client import Client
+    from sqsqlite.cli.output import Output
+    from sqsqlite.store.store import Store
+
+_OPENING = ("synchronous", "compat", "limits", "busy_timeout", "adopt", "region")
+
+
+class CommandLine:
+    """The object behind `click.pass_obj`.
+
+    Args:
+        options: those given, by name; filled on while the rest of the line is read.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = options
+        self._store: Store | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file: --db, else SQSQLITE_DB, else ./sqsqlite.db."""
+        return Path(self.options.get("db") or DEFAULT_PATH)
+
+    @property
+    def connect_options(self) -> dict[str, Any]:
+        """The options given that `sqsqlite.connect` takes, as its keyword arguments."""
+        return {name: self.options[name] for name in _OPENING if name in self.options}
+
+    # --- the file
+
+    def open(self, *, create: bool = False) -> "Store":
+        """Open the file, once a run.
+
+        Args:
+            create: make it if there is none.
+
+        Raises:
+            Failure: there is none, and `create` is False: a verb that reads makes nothing.
+            StoreError: the file can't be used as it is.
+        """
+        if self._store is None:
+            self.say_path()
+            if self.options.get("out"):
+                _ = self.output  # a path that can't be written is told before anything is done
+            if not create and not self.path.exists():
+                raise self.missing()
+            from sqsqlite.service.opening import open_store
+
+            self._store = open_store(self.path, **self.connect_options)
+        return self._store
+
+    def missing(self) -> Failure:
+        """What a verb says that found no file."""
+        return Failure(
+            f"NoSuchFile: {self.path}: there is no such file. `sqsqlite create QUEUE` makes it; "
+            "--db FILE or SQSQLITE_DB names another",
+            FAILED,
+        )
+
+    @cached_property
+    def sqs(self) -> "SQS":
+        """The Python door on the file, which must exist."""
+        from sqsqlite import SQS
+
+        return SQS(self.open())
+
+    @cached_property
+    def sqs_or_new(self) -> "SQS":
+        """The Python door on the file, which is made if there is none."""
+        from sqsqlite import SQS
+
+        return SQS(self.open(create=True))
+
+    def client(self, *, create: bool = False) -> "Client":
+        """The boto3-shaped door on the file."""
+        from sqsqlite._client import Client
+
+        return Client(self.open(create=create))
+
+    def close(self) -> None:
+        """Close what was opened. A second call does nothing."""
+        if self._store is not None:
+            self._store.close()
+        if "output" in self.__dict__:
+            self.output.close()
+
+    # --- words and data
+
+    @cached_property
+    def output(self) -> "Output":
+        """Where the data goes, and in which form."""
+        from sqsqlite.cli.output import Output
+
+        options = self.options
+        return Output(options.get("output"), path=options.get("out"), query=options.get("query"))
+
+    def print_rows(
+        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = (), *, endless: bool = False
+    ) -> None:
+        """Print data; see `Output.rows`."""
+        self.output.rows(rows, columns, endless=endless)
+
+    def say(self, text: str) -> None:
+        """Words for the human at the terminal: on standard error, nothing with --quiet."""
+        if not self.options.get("quiet"):
+            click.echo(text, err=True)
+
+    def say_path(self) -> None:
+        """With --verbose: which file is used."""
+        if self.options.get("verbose"):
+            click.echo(f"file: {self.path.absolute()}", err=True)
+
+    def confirm(self, question: Callable[[], str] | str, *, yes: bool) -> None:
+        """Ask before something that can't be undone, unless --yes was given.
+
+        Args:
+            question: without its question mark; a function, where asking the file for numbers is spared with --yes.
+
+        Raises:
+            Failure: the answer is no, or there is no terminal to ask on.
+        """
+        if yes:
+            return
+        text = question if isinstance(question, str) else question()
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise click.UsageError(f"{text}? There is no terminal to ask on: --yes says that it may be done.")
+        if not click.confirm(f"{text}?", err=True):
+            raise Failure("Nothing was done.")
+
+
+pass_line = click.make_pass_decorator(CommandLine)

@@ -1,0 +1,59 @@
+"""How a run ends: exit codes, and errors as one line on standard error."""
+
+import os
+import sys
+
+import click
+
+from sqsqlite.errors import Busy, ParamValidationError, SchemaTooOld, SQSError, SQSQLiteError
+
+FAILED = 1
+USAGE = 2
+EMPTY = 3
+PARTIAL = 4
+BUSY = 5
+UPGRADE = 6
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+EXIT_CODES = {
+    0: "done",
+    FAILED: "an error of SQS or of the file; `code: message` on standard error",
+    USAGE: "the command line is not as it should be, or a parameter is of the wrong form",
+    EMPTY: "nothing was received (only with --fail-empty)",
+    PARTIAL: "a part failed: entries of a batch, messages of a send or a receive --exec",
+    BUSY: "others were writing for the whole of --busy-timeout",
+    UPGRADE: "the file's schema is too old: sqsqlite db upgrade",
+    INTERRUPTED: "interrupted",
+    PIPE_CLOSED: "the reader of standard output went away (128 + SIGPIPE)",
+}
+
+
+class Failure(click.ClickException):
+    """An end with an exit code of ours and, if there is a text, a line on standard error."""
+
+    def __init__(self, text: str, exit_code: int = FAILED) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code  # type: ignore[misc] # a class variable to Click, which reads it from the instance
+
+    def show(self, file: object = None) -> None:  # noqa: ARG002 - Click's signature
+        if self.message:
+            click.echo(click.style(self.message, fg="red"), err=True)
+
+
+def failure_of(error: SQSQLiteError) -> Failure:
+    """The failure that an error of ours becomes.
+
+    The code is SQS's where SQS has one, else the exception's name: QueueDoesNotExist, Busy.
+    """
+    if isinstance(error, SQSError):
+        return Failure(f"{error.code}: {error.message}", FAILED)
+    if isinstance(error, ParamValidationError):
+        return Failure(str(error), USAGE)
+    exit_code = BUSY if isinstance(error, Busy) else UPGRADE if isinstance(error, SchemaTooOld) else FAILED
+    return Failure(f"{type(error).__name__}: {error}", exit_code)
+
+
+def leave_quietly() -> None:
+    """Let the interpreter's last flush go nowhere, since nobody reads standard output any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,143 @@
+"""Options that every command takes, before the verb or after it."""
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import click
+
+FORMATS = ("json", "jsonl", "table", "csv", "text")
+DEFAULT_PATH = "sqsqlite.db"
+ENVIRONMENT = "SQSQLITE_DB"
+
+_KEPT = "sqsqlite.options"
+
+
+def given(context: click.Context) -> dict[str, Any]:
+    """The options given so far, by name: one dict for the whole run, since a click.Context shares its meta."""
+    kept: dict[str, Any] = context.meta.setdefault(_KEPT, {})
+    return kept
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """What comes later on the line wins: after the verb over before it, both over the environment."""
+    if value is not None:
+        given(context)[str(parameter.name)] = value
+
+
+def _compile(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """A slip in the expression is told before the verb does anything."""
+    if value is not None:
+        import jmespath
+
+        try:
+            _keep(context, parameter, jmespath.compile(value))
+        except jmespath.exceptions.JMESPathError as error:
+            raise click.BadParameter(f"{value!r} is no JMESPath expression: {error}") from error
+
+
+def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is not None and not context.resilient_parsing:
+        _explain(parameter.opts[0])
+
+
+def _explain(flag: str) -> NoReturn:
+    raise click.UsageError(
+        f"{flag} chooses among servers and accounts, and this command works on a file: --db FILE chooses it. "
+        "To reach an endpoint use aws itself, or any other SQS client."
+    )
+
+
+# By name, in the order of `sqsqlite --help`; the keyword arguments of click.Option.
+_OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
+    ("--db",): {
+        "metavar": "FILE",
+        "type": click.Path(),
+        "help": f"The file. Else the environment's {ENVIRONMENT}, else ./{DEFAULT_PATH}.",
+    },
+    ("--output",): {
+        "type": click.Choice(FORMATS),
+        "help": "Default: a table on a terminal, else jsonl; json for the AWS CLI's commands.",
+    },
+    ("--out",): {
+        "metavar": "PATH",
+        "type": click.Path(),
+        "help": "Write the data there instead of standard output.",
+    },
+    ("--query",): {"metavar": "JMESPATH", "callback": _compile, "help": "Print this part of the data."},
+    ("--synchronous",): {
+        "type": click.Choice(("FULL", "NORMAL"), case_sensitive=False),
+        "metavar": "FULL|NORMAL",
+        "help": "NORMAL is faster and may lose the last commits at power loss. Default: FULL.",
+    },
+    ("--compat",): {
+        "type": click.Choice(("docs", "aws")),
+        "help": "Old receipt handles: an error (docs, the default), or as softly as Amazon treats them (aws).",
+    },
+    ("--limits",): {
+        "type": click.Choice(("sqs", "native")),
+        "help": "native lifts the limits that exist for Amazon's sake. Default: sqs.",
+    },
+    ("--busy-timeout",): {
+        "metavar": "SECONDS",
+        "type": click.FloatRange(min=0),
+        "help": "How long to wait for other writers. Default: 30.",
+    },
+    ("--region",): {"metavar": "NAME", "help": "What ARNs say. Default: us-east-1."},
+    ("--adopt",): {
+        "is_flag": True,
+        "default": None,
+        "help": "Put the queue's tables into a SQLite file that holds the application's own.",
+    },
+    ("--no-color",): {
+        "is_flag": True,
+        "default": None,
+        "help": "No colours; so does a NO_COLOR in the environment.",
+    },
+    ("-q", "--quiet"): {
+        "is_flag": True,
+        "default": None,
+        "help": "Say nothing but errors on standard error.",
+    },
+    ("-v", "--verbose"): {"is_flag": True, "default": None, "help": "Say which file is used."},
+}
+
+# Flags of the AWS CLI that a file can't honour: to pass over them in silence would mislead.
+_REFUSED = ("--endpoint-url", "--profile")
+
+
+def root_options() -> list[click.Parameter]:
+    """The options before the verb; the environment counts here alone."""
+    return [*_made(), *_refused()]
+
+
+def add_options(command: click.Command) -> click.Command:
+    """Let a command take them after the verb as well, commands below it included. Its own of the same name stay."""
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            add_options(child)
+    taken = {flag for parameter in command.params for flag in parameter.opts}
+    added = [option for option in [*_made(after_verb=True), *_refused()] if taken.isdisjoint(option.opts)]
+    command.params += added
+    if command.epilog is None:
+        command.epilog = "The options of `sqsqlite --help`, such as --db and --output, may stand here too."
+    return command
+
+
+def _made(*, after_verb: bool = False) -> list[click.Option]:
+    made = []
+    for flags, settings in _OPTIONS.items():
+        environment = ENVIRONMENT if flags == ("--db",) and not after_verb else None
+        made.append(
+            click.Option(
+                flags,
+                expose_value=False,
+                hidden=after_verb,
+                envvar=environment,
+                **{"callback": _keep, **settings},
+            )
+        )
+    return made
+
+
+def _refused() -> list[click.Option]:
+    return [click.Option((flag,), expose_value=False, callback=_refuse, hidden=True) for flag in _REFUSED]

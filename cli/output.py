@@ -1,0 +1,187 @@
+"""Data on its way out: rows of short verbs and documents of the AWS CLI's, in the format asked for."""
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import IO, Any
+
+Row = Mapping[str, Any]
+
+
+class Output:
+    """Prints data, and nothing else, to standard output or to a file.
+
+    Args:
+        form: json, jsonl, table, csv or text; None lets the kind of data and the terminal decide.
+        path: the file to write; None or "-" is standard output.
+        query: a compiled JMESPath expression, applied before anything is printed.
+
+    Raises:
+        OSError: the file can't be made.
+    """
+
+    def __init__(self, form: str | None = None, *, path: str | None = None, query: Any = None) -> None:
+        self._form = form
+        self._query = query
+        self._file: IO[str] | None = None
+        if path not in (None, "-"):
+            self._file = open(str(path), "w", encoding="utf-8")  # noqa: SIM115 - open for the run
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a human sees it as it comes."""
+        return self._file is None and sys.stdout.isatty()
+
+    def close(self) -> None:
+        """Flush, and close the file if there is one."""
+        if self._file is not None:
+            self._file.close()
+
+    def flush(self) -> None:
+        """Hand everything over. What is deleted after it was printed is printed for good first."""
+        (self._file or sys.stdout).flush()
+
+    def rows(self, rows: Iterable[Row], columns: Sequence[str] = (), *, endless: bool = False) -> None:
+        """Print rows: a table on a terminal, else a JSON object a line.
+
+        Args:
+            rows: values that JSON knows; all rows have the same keys.
+            columns: those that a table and text show, in this order; () is all. The other formats show all always.
+            endless: they come one by one, so each is printed at once: lines of text on a terminal, no table.
+        """
+        if endless:
+            for row in rows:
+                self._some_rows(self._one(row), columns, "text" if self.is_terminal else "jsonl")
+                self.flush()
+            return
+        if self._query is not None:
+            self.document(self._query.search(list(rows)), queried=True)
+            return
+        self._some_rows(rows, columns, "table" if self.is_terminal else "jsonl")
+
+    def _one(self, row: Row) -> list[Any]:
+        return [row] if self._query is None else [self._query.search(row)]
+
+    def _some_rows(self, rows: Iterable[Any], columns: Sequence[str], default: str) -> None:
+        form = self._form or default
+        if form == "json":
+            self._line(_indented(list(rows)))
+        elif form == "jsonl":
+            for row in rows:
+                self._line(_compact(row))
+        elif form == "csv":
+            self._csv(rows)
+        elif form == "text":
+            for row in rows:
+                self._line(_text_line(row, columns))
+        else:
+            self._table(list(rows), columns)
+
+    def document(self, value: Any, *, queried: bool = False) -> None:
+        """Print one value as the AWS CLI prints it: JSON indented by four, nothing for an empty object.
+
+        Args:
+            queried: the JMESPath expression has been applied already.
+        """
+        if self._query is not None and not queried:
+            value = self._query.search(value)
+        if value == {}:
+            return
+        form = self._form or "json"
+        if form == "json":
+            self._line(_indented(value))
+        elif form == "text":
+            from sqsqlite.cli.aws_text import text_lines
+
+            for line in text_lines(value):
+                self._line(line)
+        else:
+            self._some_rows(_rows_of(value), (), form)
+
+    def _line(self, text: str) -> None:
+        (self._file or sys.stdout).write(text + "\n")
+
+    def _csv(self, rows: Iterable[Any]) -> None:
+        import csv
+
+        found = iter(rows)
+        for first in found:
+            columns = list(first) if isinstance(first, Mapping) else ["value"]
+            buffer = io.StringIO()
+            writer = csv.writer(buffer, lineterminator="\n")
+            writer.writerow(columns)
+            for row in chain([first], found):
+                writer.writerow([cell_text(value) for value in _cells(row, columns)])
+                (self._file or sys.stdout).write(buffer.getvalue())
+                buffer.seek(0)
+                buffer.truncate()
+
+    def _table(self, rows: list[Any], columns: Sequence[str]) -> None:
+        from sqsqlite.cli.table import table_lines
+
+        if rows:
+            names = list(columns) or (list(rows[0]) if isinstance(rows[0], Mapping) else ["value"])
+            cells = [_cells(row, names) for row in rows]
+            for line in table_lines(names, cells, width=_width() if self.is_terminal else None):
+                self._line(line)
+
+
+def cell_text(value: Any) -> str:
+    """A value as one cell: empty for None, JSON for what has parts."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else _compact(value)
+
+
+def one_line(text: str) -> str:
+    """Text with its control characters written out: a body can neither break the line nor steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() else _ESCAPES.get(mark) or _escaped(mark) for mark in text)
+
+
+_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def _escaped(mark: str) -> str:
+    return mark.encode("unicode_escape").decode("ascii")
+
+
+def _text_line(row: Any, columns: Sequence[str]) -> str:
+    names = list(columns) or (list(row) if isinstance(row, Mapping) else ["value"])
+    return "\t".join(one_line(cell_text(value)) for value in _cells(row, names))
+
+
+def _cells(row: Any, columns: Sequence[str]) -> list[Any]:
+    return [row.get(name) for name in columns] if isinstance(row, Mapping) else [row]
+
+
+def _rows_of(value: Any) -> Iterator[Any]:
+    """A document as rows: its one list's items, a map's pairs, or itself."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        [value] = value.values()
+        if isinstance(value, Mapping):
+            yield from ({"name": name, "value": item} for name, item in value.items())
+            return
+    if isinstance(value, list):
+        yield from value
+    else:
+        yield value
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _indented(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=4)
+
+
+def _width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns

@@ -1,0 +1,88 @@
+"""The table of commands: where each one lives, and the line `sqsqlite --help` shows without loading it."""
+
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+EVERYDAY = "Everyday commands (positional)"
+FILES = "The file"
+AWS = "Commands of the AWS CLI (aws sqs ..., with its flags)"
+
+
+class Verb(NamedTuple):
+    """One command.
+
+    Attributes:
+        home: `module:attribute` below sqsqlite.cli.
+        section: the heading it stands under in `sqsqlite --help`.
+        summary: the first sentence of its own help.
+    """
+
+    home: str
+    section: str
+    summary: str
+
+    def load(self) -> click.Command:
+        """Import the module and take the command out of it."""
+        module, _, attribute = self.home.partition(":")
+        command = getattr(import_module(f"sqsqlite.cli.{module}"), attribute)
+        assert isinstance(command, click.Command), self.home
+        return command
+
+
+VERBS: dict[str, Verb] = {
+    "queues": Verb("queues:queues", EVERYDAY, "List the queues with their counts."),
+    "create": Verb("queues:create", EVERYDAY, "Make a queue, and the file if there is none."),
+    "send": Verb("send:send", EVERYDAY, "Send a message, or one for each line of standard input."),
+    "receive": Verb("receive:receive", EVERYDAY, "Receive messages, or run a command for each."),
+    "peek": Verb("look:peek", EVERYDAY, "Look at messages without receiving them."),
+    "tail": Verb("look:tail", EVERYDAY, "Show the messages sent last; -f goes on with new ones."),
+    "stats": Verb("stats:stats", EVERYDAY, "Show counts, ages and the running minute's activity."),
+    "top": Verb("stats:top", EVERYDAY, "Watch the queues, refreshed every second."),
+    "purge": Verb("queues:purge", EVERYDAY, "Delete every message in a queue, in flight ones too."),
+    "delete": Verb("queues:delete", EVERYDAY, "Delete a queue with its messages."),
+    "demo": Verb("demo:demo", EVERYDAY, "Run workers on real input, kill one, and show that it adds up."),
+    "completion": Verb("completion:completion", EVERYDAY, "Print how to switch shell completion on."),
+    "db": Verb("database:db", FILES, "Upgrade the file's schema, or look at its version."),
+    "backup": Verb("files:backup", FILES, "Copy the file while it is in use."),
+    "restore": Verb("files:restore", FILES, "Make a file from a backup."),
+    "check": Verb("files:check", FILES, "Check the file for damage."),
+    "dump": Verb("files:dump", FILES, "Write messages as JSON lines."),
+    "load": Verb("files:load", FILES, "Send what dump has written."),
+    "create-queue": Verb("actions:create_queue", AWS, "Make a queue, or find the equal one."),
+    "delete-queue": Verb("actions:delete_queue", AWS, "Delete a queue with its messages; asks nothing."),
+    "get-queue-url": Verb("actions:get_queue_url", AWS, "Print a queue's URL."),
+    "list-queues": Verb("actions:list_queues", AWS, "List the URLs of queues."),
+    "list-dead-letter-source-queues": Verb(
+        "actions:list_dead_letter_source_queues", AWS, "List the queues whose dead letters come here."
+    ),
+    "get-queue-attributes": Verb(
+        "actions:get_queue_attributes", AWS, "Print a queue's attributes and counts."
+    ),
+    "set-queue-attributes": Verb("actions:set_queue_attributes", AWS, "Set attributes, all of them or none."),
+    "purge-queue": Verb("actions:purge_queue", AWS, "Delete every message in a queue; asks nothing."),
+    "send-message": Verb("actions:send_message", AWS, "Send a message."),
+    "send-message-batch": Verb("actions:send_message_batch", AWS, "Send up to ten messages."),
+    "receive-message": Verb("actions:receive_message", AWS, "Receive up to ten messages."),
+    "delete-message": Verb("actions:delete_message", AWS, "Delete a received message."),
+    "delete-message-batch": Verb("actions:delete_message_batch", AWS, "Delete up to ten received messages."),
+    "change-message-visibility": Verb(
+        "actions:change_message_visibility", AWS, "Hide a received message for another time, from now."
+    ),
+    "change-message-visibility-batch": Verb(
+        "actions:change_message_visibility_batch", AWS, "The same for up to ten received messages."
+    ),
+    "tag-queue": Verb("actions:tag_queue", AWS, "Add tags to a queue, or give them other values."),
+    "untag-queue": Verb("actions:untag_queue", AWS, "Remove tags from a queue."),
+    "list-queue-tags": Verb("actions:list_queue_tags", AWS, "Print a queue's tags."),
+    "add-permission": Verb("actions:add_permission", AWS, "Let other accounts use a queue."),
+    "remove-permission": Verb("actions:remove_permission", AWS, "Take a permission back."),
+    "start-message-move-task": Verb(
+        "actions:start_message_move_task", AWS, "Move a dead-letter queue's messages."
+    ),
+    "list-message-move-tasks": Verb(
+        "actions:list_message_move_tasks", AWS, "List a dead-letter queue's move tasks."
+    ),
+    "cancel-message-move-task": Verb("actions:cancel_message_move_task", AWS, "Stop a running move task."),
+}
