@@ -30,7 +30,7 @@ FORK_PATIENCE = 2.0
 
 def uri(path: Path, mode: str) -> str:
     """The file as SQLite's URI: `rw` never creates it, `rwc` does. No name is misread, whatever its characters."""
-    return f"file:{quote(str(path))}?mode={mode}"
+    return f"file:{quote(os.fsencode(path))}?mode={mode}"
 
 
 def connect(

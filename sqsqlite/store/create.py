@@ -113,16 +113,16 @@ def write_schema(connection: Connection) -> None:
     connection.execute(sql.SET_META, {"name": "secret", "number": None, "bytes": secrets.token_bytes(32)})
 
 
-def refuse_strangers(path: Path, *, synchronous: str, busy_timeout: float) -> None:
+def refuse_strangers(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> None:
     """Refuse somebody else's database before a lock file is laid beside it.
 
     Raises:
-        NotAdopted: a SQLite database without queues.
+        NotAdopted: a SQLite database without queues, and `adopt` is False.
         NotADatabase: something else altogether.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)
     try:
-        if not is_ours(connection) and not is_empty(connection):
+        if not adopt and not is_ours(connection) and not is_empty(connection):
             raise _not_adopted(path)
     except dbapi.Error as error:
         raise translate(error, path) from error

@@ -117,9 +117,9 @@ def _refuse_standard_library(event: str, arguments: tuple[object, ...]) -> None:
         return
     name = os.fspath(database)
     if isinstance(name, str) and name.startswith("file:"):
-        from urllib.parse import unquote, urlsplit
+        from urllib.parse import unquote_to_bytes, urlsplit
 
-        name = unquote(urlsplit(name).path)
+        name = os.fsdecode(unquote_to_bytes(urlsplit(name).path))
     try:
         status = os.stat(name)
     except (OSError, ValueError):

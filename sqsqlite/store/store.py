@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqsqlite.errors import StoreClosed, TransactionInProgress
 from sqsqlite.limits import Limits
+from sqsqlite.receipts import Sealer
 from sqsqlite.store import create, driver, foreign, meta
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.commit import GroupCommit
@@ -87,8 +88,7 @@ class Store:
         if not self.path.exists():
             # Before the lock files: its (device, inode) names the turnstile. SQLite takes an empty file.
             self.path.touch(exist_ok=True)
-        if not adopt:
-            create.refuse_strangers(self.path, **options)
+        create.refuse_strangers(self.path, adopt=adopt, **options)
         create.make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
         self.turnstile.take(self.busy_timeout)
@@ -114,7 +114,7 @@ class Store:
         finally:
             self.turnstile.leave()
         self.file_id = facts.file_id
-        self.settings = Settings(limits, compat, compat == "docs", region, facts.secret)
+        self.settings = Settings(limits, compat, compat == "docs", region, Sealer(facts.secret))
 
     # --- writing
 
@@ -227,7 +227,7 @@ class Store:
             except dbapi.Error as error:
                 raise translate(error, self.path) from error
 
-    def look(self, statement: str, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
+    def look(self, statement: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The first row of one statement, the cheapest read there is."""
         connection = self.readers.take()
         try:
