@@ -1,0 +1,96 @@
+"""Other processes for a test: Python programs that are told what to do, and heard, line by line."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+# Seconds to wait for a line. A machine under load may need some; a test that needs them all has failed.
+PATIENCE = 30.0
+
+
+class Program:
+    """A Python program in a process of its own. A context manager that leaves no process behind.
+
+    Args:
+        source: the program; its arguments are in `sys.argv[1:]`, `say(...)` prints a line at once.
+        before: a command that runs it: `("unshare", "--mount")`, say.
+    """
+
+    def __init__(self, source: str, *arguments: object, before: tuple[str, ...] = ()) -> None:
+        prelude = "import functools, sys\nsay = functools.partial(print, flush=True)\n"
+        texts = [
+            os.fsdecode(argument) if isinstance(argument, bytes) else str(argument) for argument in arguments
+        ]
+        self._process = subprocess.Popen(
+            [*before, sys.executable, "-c", prelude + source, *texts],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        self._heard = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate()
+
+    def hear(self, patience: float = PATIENCE) -> str:
+        """The next line it says, without its end.
+
+        Raises:
+            AssertionError: it ended, or said nothing for `patience` seconds.
+        """
+        stdout = self._process.stdout
+        assert stdout is not None
+        while b"\n" not in self._heard:
+            ready, _, _ = select.select([stdout], [], [], patience)
+            piece = os.read(stdout.fileno(), 65536) if ready else b""
+            if not piece:
+                self._process.kill()
+                _, errors = self._process.communicate()
+                raise AssertionError(f"not another line in {patience:g} s; it wrote: {errors.decode()}")
+            self._heard += piece
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line.decode()
+
+    def tell(self, line: str = "") -> None:
+        """Give it a line of input."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n".encode())
+
+    def kill(self) -> None:
+        """End it by SIGKILL, wherever it is."""
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def end(self) -> None:
+        """Wait for its end.
+
+        Raises:
+            AssertionError: it did not end well.
+        """
+        _, errors = self._process.communicate(timeout=PATIENCE)
+        assert self._process.returncode == 0, errors.decode()
+
+
+HOLD_WRITE_LOCK = """
+from sqsqlite.store.driver import dbapi
+connection = dbapi.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+say("held")
+input()
+connection.execute("ROLLBACK")
+say("free")
+input()
+"""
+"""Holds SQLite's own write lock from "held" to a line of input, past all turns: a program that knows nothing of us."""

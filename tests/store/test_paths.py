@@ -1,0 +1,100 @@
+"""A queue's file may have any name and stand anywhere."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import sqsqlite
+from sqsqlite.errors import CannotOpen
+from tests.store.inspection import assert_whole, bodies
+from tests.store.processes import Program
+
+RECEIVE = """
+import os, sqsqlite
+with sqsqlite.connect(os.fsencode(sys.argv[1])) as sqs:
+    queue = sqs.queue("orders")
+    say("open")
+    say(*[message.body for message in queue.receive(wait=20)])
+"""
+
+NAMES = {
+    "question mark": "a?mode=memory.db",
+    "hash": "a#b.db",
+    "percent": "100%25.db",
+    "spaces": " a  b .db",
+    "quotes": 'it\'s "quoted".db',
+    "non-ASCII": "größe-日本-🐢.db",
+    "like a URI": "file:a.db",
+    "newline": "a\nb.db",
+    "leading dash": "-x.db",
+    "no extension": "queues",
+    "other bytes": os.fsdecode(b"\xff\xfe.db"),
+    "255 bytes with -journal": "n" * 244 + ".db",
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_name_of_any_characters_works_and_is_the_name_on_disk(tmp_path, name):
+    path = tmp_path / name
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        queue.send("hi")
+        with Program(RECEIVE, os.fsencode(path)) as other:
+            assert other.hear() == "open"
+            assert other.hear() == "hi"
+            other.end()
+        assert_whole(sqs)
+    made = {os.fsencode(each) for each in os.listdir(tmp_path)}
+    assert made == {os.fsencode(name), os.fsencode(name) + b"-sqs"}
+
+
+@pytest.mark.parametrize("kind", [str, Path, os.fsencode], ids=["text", "Path", "bytes"])
+def test_path_may_be_text_path_or_bytes(path, kind):
+    with sqsqlite.connect(kind(path)) as sqs:
+        sqs.create_queue("orders").send("hi")
+    assert path.stat().st_size > 0
+
+
+def test_relative_path_stays_the_same_file_when_the_program_moves(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with sqsqlite.connect("queues.db") as sqs:
+        queue = sqs.create_queue("orders")
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        monkeypatch.chdir(elsewhere)
+        queue.send("hi")
+        assert bodies(queue) == ["hi"]
+        assert os.listdir(elsewhere) == []
+
+
+def test_symbolic_link_and_its_target_are_one_file(path, tmp_path):
+    """One set of locks and one WAL, beside the target."""
+    link = tmp_path / "folder" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    with sqsqlite.connect(link) as by_link, sqsqlite.connect(path) as by_name:
+        by_link.create_queue("orders").send("hi")
+        assert bodies(by_name.queue("orders")) == ["hi"]
+    assert os.listdir(link.parent) == ["link.db"]
+
+
+def test_long_path_wakes_waiters_of_other_processes(tmp_path):
+    """A socket's address holds 107 bytes; the path here has more than 400."""
+    folder = tmp_path / ("d" * 200) / ("e" * 150)
+    folder.mkdir(parents=True)
+    path = folder / "queues.db"
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        with Program(RECEIVE, path) as waiting:
+            assert waiting.hear() == "open"
+            queue.send("hi")
+            assert waiting.hear() == "hi"
+
+
+def test_path_beyond_sqlites_limit_is_a_typed_error(tmp_path):
+    """SQLite takes 512 bytes."""
+    folder = tmp_path / ("d" * 250) / ("e" * 250)
+    folder.mkdir(parents=True)
+    with pytest.raises(CannotOpen):
+        sqsqlite.connect(folder / "queues.db")
