@@ -85,9 +85,12 @@ def encode_body(body: str) -> bytes:
     return encoded
 
 
-def md5_of_body(encoded: bytes) -> bytes:
-    """MD5 of the encoded body, 16 raw bytes; responses show it in lower-case hexadecimal."""
-    return md5(encoded, usedforsecurity=False).digest()
+def md5_of_body(encoded: bytes) -> bytearray:
+    """MD5 of the encoded body, 16 raw bytes; responses show it in lower-case hexadecimal.
+
+    A bytearray, because the driver binds it without asking its adapters (engine/send.py).
+    """
+    return bytearray(md5(encoded, usedforsecurity=False).digest())
 
 
 def md5_of_attributes(attributes: Mapping[str, AttributeValue]) -> str:

@@ -409,6 +409,10 @@ class FileInUse(StoreError):
     """Another process has the file open, and this operation needs it alone. What to do: stop that process first."""
 
 
+class TargetExists(StoreError):
+    """A backup, restore or dump would overwrite a file. What to do: another name, or say that it may be replaced."""
+
+
 class TransactionInProgress(StoreError):
     """This thread already holds a write transaction; a second write would wait for itself for ever.
 

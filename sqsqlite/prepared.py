@@ -32,7 +32,7 @@ class PreparedMessage(msgspec.Struct, frozen=True, gc=False):
     """
 
     body: str
-    body_md5: bytes
+    body_md5: bytearray
     size_bytes: int
     group_id: str | None = None
     deduplication_id: str | None = None

@@ -4,7 +4,7 @@ Parameters of the wrong shape are refused in the words of boto3, whose rules are
 others are, Python types fit. The fast path is msgspec's; a second, slow look explains what it refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -52,6 +52,7 @@ AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 _BYTES = (bytes, bytearray)  # kept as they are, not read as Base64
 # Members whose values are structures, which may hide a None of their own.
+_CONTAINERS = (dict, list, tuple)
 _NESTED = ("MessageAttributes", "MessageSystemAttributes", "Entries")
 
 
@@ -109,9 +110,14 @@ def _has_nested_none(params: Mapping[str, object]) -> bool:
 
 def _holds_none(value: object) -> bool:
     if isinstance(value, dict):
-        return any(child is None or _holds_none(child) for child in value.values())
-    if isinstance(value, list | tuple):
-        return any(_holds_none(child) for child in value)
+        children: Iterable[object] = value.values()
+    elif isinstance(value, list | tuple):
+        children = value
+    else:
+        return False
+    for child in children:  # noqa: SIM110 - a loop: any() with a generator takes twice as long
+        if child is None or (type(child) in _CONTAINERS and _holds_none(child)):
+            return True
     return False
 
 

@@ -16,7 +16,7 @@ def find_target(tx: "Transaction", queue: Queue) -> Queue | None:
     if queue.dead_letter_target_arn is None:
         return None
     account_id, name = queue_name(queue.dead_letter_target_arn)
-    row = tx.execute(sql.SELECT_QUEUE, {"account_id": account_id, "name": name}).fetchone()
+    row = tx.execute(sql.SELECT_QUEUE, (account_id, name)).fetchone()
     if row is None:
         return None
     target = Queue._make(row[:QUEUE_COLUMNS])

@@ -37,68 +37,65 @@ def claim(
     now_ms = tx.now_ms
     if counts.next_visible_at is not None and counts.next_visible_at <= now_ms:
         promote(tx, queue)
-    row = {
-        "epoch_id": queue.epoch_id,
-        "now_ms": now_ms,
-        "visible_at": now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0,
-        "max_messages": max_messages,
-    }
-    claims = tx.execute(sql.CLAIM, row).fetchall()
-    if not claims:
+    visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
+    rows = tx.execute(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
+    if not rows:
         return []
-    hides = visibility_timeout_seconds > 0
     delta = tx.delta(queue.epoch_id)
-    if hides:
-        delta.in_flight += len(claims)
-    kept = _fix(tx, queue, [Claim._make(found) for found in claims], row)
-    if not kept:
-        return []
-    kept.sort()
-    delta.received += len(kept)
-    if hides:
-        tx.wake(queue.id, row["visible_at"])
-    return _read(tx, queue, kept)
+    if visible_at:
+        delta.in_flight += len(rows)
+    claims = [Claim(*row) for row in rows]
+    if _needs_fixing(queue, claims, now_ms):
+        claims = _fix(tx, queue, claims, max_messages, visible_at)
+        if not claims:
+            return []
+    if len(claims) > 1:
+        claims.sort()
+    delta.received += len(claims)
+    if visible_at:
+        tx.wake(queue.id, visible_at)
+    return _read(tx, queue, claims)
 
 
-def _fix(tx: "Transaction", queue: Queue, claims: list[Claim], row: dict[str, int]) -> list[Claim]:
+def _needs_fixing(queue: Queue, claims: list[Claim], now_ms: int) -> bool:
+    expired_at = queue.expired_at(now_ms)
+    limit = queue.max_receive_count
+    for found in claims:
+        if found.sent_at <= expired_at or (limit is not None and found.queue_receive_count > limit):
+            return True
+    return False
+
+
+def _fix(tx: "Transaction", queue: Queue, claims: list[Claim], asked: int, visible_at: int) -> list[Claim]:
     """Sort out what may not be handed out, and claim others instead."""
     expired_at = queue.expired_at(tx.now_ms)
-    max_receive_count = queue.max_receive_count
-    target = None
+    target = dead_letters.find_target(tx, queue)
+    hidden = visible_at > 0
     kept: list[Claim] = []
-    asked = row["max_messages"]
     for _ in range(ROUNDS):
         last = max(claims)
+        after_id = last.id
         expired = [found for found in claims if found.sent_at <= expired_at]
-        live = [found for found in claims if found.sent_at > expired_at] if expired else claims
-        exhausted: list[Claim] = []
-        if max_receive_count is not None:
-            exhausted = [found for found in live if found.queue_receive_count > max_receive_count]
-        if exhausted:
-            target = target or dead_letters.find_target(tx, queue)
-            if target is None:
-                exhausted = []  # there is no such queue any more: the messages stay receivable here
-        if not expired and not exhausted:
-            kept += live
-            return kept
-        hidden = row["visible_at"] > 0
-        if exhausted and target is not None:
-            moved = {found.id for found in exhausted}
-            live = [found for found in live if found.id not in moved]
-            dead_letters.move(tx, queue, target, exhausted, hidden=hidden)
+        live = [found for found in claims if found.sent_at > expired_at]
+        if target is not None and queue.max_receive_count is not None:
+            # Without a target (there is no such queue any more) exhausted messages stay receivable here.
+            exhausted = [found for found in live if found.queue_receive_count > queue.max_receive_count]
+            live = [found for found in live if found.queue_receive_count <= queue.max_receive_count]
+            if exhausted:
+                dead_letters.move(tx, queue, target, exhausted, hidden=hidden)
         kept += live
-        after = (last.turn, last.id)
         if expired:
             _delete_expired(tx, queue, expired, hidden=hidden)
-            after = (last.turn, max(last.id, _first_live(tx, queue, expired_at) - 1))
-        row = {**row, "max_messages": asked - len(kept), "after_turn": after[0], "after_id": after[1]}
-        claims = [Claim._make(found) for found in tx.execute(sql.CLAIM_AFTER, row).fetchall()]
+            after_id = max(after_id, _first_live(tx, queue, expired_at) - 1)
+        if len(live) == len(claims) or len(kept) == asked:
+            return kept
+        row = (visible_at, tx.now_ms, queue.epoch_id, asked - len(kept), last.turn, after_id)
+        claims = [Claim(*found) for found in tx.execute(sql.CLAIM_AFTER, row).fetchall()]
         if not claims:
             return kept
         if hidden:
             tx.delta(queue.epoch_id).in_flight += len(claims)
-    kept += [found for found in claims if found.sent_at > expired_at]
-    return kept
+    return kept + [found for found in claims if found.sent_at > expired_at]
 
 
 def _first_live(tx: "Transaction", queue: Queue, expired_at: int) -> int:
@@ -121,16 +118,18 @@ def _delete_expired(tx: "Transaction", queue: Queue, expired: list[Claim], *, hi
 
 
 def _read(tx: "Transaction", queue: Queue, claims: list[Claim]) -> list[Received]:
-    if len(claims) == 1:
-        row = tx.execute(sql.SELECT_MESSAGE, (claims[0].id,)).fetchone()
-        messages = {row[0]: row}
-    else:
-        messages = {}
-        for start in range(0, len(claims), 10):
-            ids = [found.id for found in claims[start : start + 10]]
-            ids += ids[:1] * (10 - len(ids))
-            messages.update((row[0], row) for row in tx.execute(sql.SELECT_MESSAGES, ids))
+    messages = _messages(tx, [found.id for found in claims])
     sources = dead_letters.sources(tx, claims) if queue.holds_dead_letters else {}
-    return [
-        Received(found, StoredMessage._make(messages[found.id]), sources.get(found.id)) for found in claims
-    ]
+    return [Received(found, messages[found.id], sources.get(found.id)) for found in claims]
+
+
+def _messages(tx: "Transaction", ids: list[int]) -> dict[int, StoredMessage]:
+    if len(ids) == 1:
+        return {ids[0]: StoredMessage(*tx.execute(sql.SELECT_MESSAGE, ids).fetchone())}
+    found = {}
+    for start in range(0, len(ids), 10):
+        ten = ids[start : start + 10]
+        ten += ten[:1] * (10 - len(ten))
+        for row in tx.execute(sql.SELECT_MESSAGES, ten).fetchall():
+            found[row[0]] = StoredMessage(*row)
+    return found

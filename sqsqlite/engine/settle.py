@@ -1,6 +1,7 @@
 """Settling a received message: delete it, or change how long it stays hidden. Fenced by the receipt's token."""
 
 import enum
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqsqlite import statements as sql
@@ -45,14 +46,22 @@ def classify(tx: "Transaction", queue: Queue, receipt: Receipt) -> Standing:
     return Standing(Lease.CURRENT if visible_at > tx.now_ms else Lease.ENDED, received_at)
 
 
-def delete_current(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
-    """Delete the message if the receipt is its latest and its timeout still runs."""
-    found = tx.execute(sql.DELETE_LEASE, (receipt.lease_id, queue.epoch_id, receipt.token, tx.now_ms))
-    if found.rowcount == 0:
-        return False
-    _forget(tx, queue, receipt.lease_id)
-    tx.delta(queue.epoch_id).in_flight -= 1
-    return True
+def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> bool:
+    """Delete each message whose receipt is its latest and whose timeout still runs. True: that was all of them.
+
+    When it was not, the others are told apart by `classify`: a message just deleted here is simply gone.
+    """
+    epoch_id, now_ms = queue.epoch_id, tx.now_ms
+    if len(receipts) == 1:
+        receipt = receipts[0]
+        count = tx.execute(sql.DELETE_LEASE, (receipt.lease_id, epoch_id, receipt.token, now_ms)).rowcount
+    else:
+        rows = [(receipt.lease_id, epoch_id, receipt.token, now_ms) for receipt in receipts]
+        count = tx.connection.executemany(sql.DELETE_LEASE, rows).rowcount if rows else 0
+    if count > 0:
+        _forget(tx, queue, [(receipt.lease_id,) for receipt in receipts], count)
+        tx.delta(epoch_id).in_flight -= count
+    return bool(count == len(receipts))
 
 
 def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
@@ -62,7 +71,7 @@ def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
     if row is None:
         return False
     hidden, received = row
-    _forget(tx, queue, receipt.lease_id)
+    _forget(tx, queue, [(receipt.lease_id,)], 1)
     if hidden:
         delta = tx.delta(queue.epoch_id)
         if received:
@@ -72,13 +81,19 @@ def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
     return True
 
 
-def _forget(tx: "Transaction", queue: Queue, lease_id: int) -> None:
-    tx.execute(sql.DELETE_MESSAGE, (lease_id,))
+def _forget(tx: "Transaction", queue: Queue, ids: list[tuple[int]], count: int) -> None:
+    """Delete the messages among `ids` that have no lease any more: `count` of them."""
+    if len(ids) == 1:
+        tx.execute(sql.DELETE_MESSAGE, ids[0])
+    elif count == len(ids):
+        tx.connection.executemany(sql.DELETE_MESSAGE, ids)
+    else:
+        tx.connection.executemany(sql.DELETE_MESSAGE_WITHOUT_LEASE, ids)
     if queue.holds_dead_letters:
-        tx.execute(sql.DELETE_DEAD_LETTER, (lease_id,))
+        tx.connection.executemany(sql.DELETE_DEAD_LETTER_WITHOUT_LEASE, ids)
     delta = tx.delta(queue.epoch_id)
-    delta.messages -= 1
-    delta.deleted += 1
+    delta.messages -= count
+    delta.deleted += count
 
 
 def change_visibility(

@@ -7,10 +7,10 @@ from sqsqlite.names import DEFAULT_ACCOUNT_ID, DEFAULT_BASE_URL
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account whose queues a name means, and what URLs and SenderId are made of."""
+    """The account whose queues a name means, and what URLs and SenderId (None: the account) are made of."""
 
     account_id: str = DEFAULT_ACCOUNT_ID
-    sender_id: str = DEFAULT_ACCOUNT_ID
+    sender_id: str | None = None
     base_url: str = DEFAULT_BASE_URL
 
 

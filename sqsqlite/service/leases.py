@@ -11,7 +11,7 @@ from sqsqlite.errors import (
     ReceiptHandleIsInvalid,
     SQSError,
 )
-from sqsqlite.receipts import Receipt, parse
+from sqsqlite.receipts import Receipt
 from sqsqlite.responses import (
     ChangeMessageVisibilityBatchResponse,
     ChangeMessageVisibilityBatchResultEntry,
@@ -49,10 +49,18 @@ def delete_message_batch(
     """Delete up to ten; each handle succeeds or fails by itself. Source: API_DeleteMessageBatch."""
     queue = lookup.find(tx.execute, request.queue_url, caller)
     successful, failed = [], []
+    receipts = []
     for entry in request.entries:
         try:
             entry.check_entry(tx.settings.limits)
-            _delete(tx, queue, entry.receipt_handle)
+            receipts.append((entry, _receipt(tx, queue, entry.receipt_handle)))
+        except SQSError as error:
+            failed.append(failure(entry.id, error))
+    matched = settle.delete_all_current(tx, queue, [receipt for _, receipt in receipts])
+    for entry, receipt in receipts:
+        try:
+            if not matched:
+                _settle_late(tx, queue, entry.receipt_handle, receipt)
         except SQSError as error:
             failed.append(failure(entry.id, error))
         else:
@@ -96,7 +104,7 @@ def change_message_visibility_batch(
 
 
 def _receipt(tx: "Transaction", queue: Queue, handle: str) -> Receipt:
-    receipt = parse(tx.settings.secret, handle)
+    receipt = tx.settings.sealer.parse(handle)
     if receipt is None:
         raise ReceiptHandleIsInvalid(f'The input receipt handle "{handle}" is not a valid receipt handle.')
     if receipt.queue_id != queue.id:
@@ -106,8 +114,12 @@ def _receipt(tx: "Transaction", queue: Queue, handle: str) -> Receipt:
 
 def _delete(tx: "Transaction", queue: Queue, handle: str) -> None:
     receipt = _receipt(tx, queue, handle)
-    if settle.delete_current(tx, queue, receipt):
-        return
+    if not settle.delete_all_current(tx, queue, (receipt,)):
+        _settle_late(tx, queue, handle, receipt)
+
+
+def _settle_late(tx: "Transaction", queue: Queue, handle: str, receipt: Receipt) -> None:
+    """A delete whose handle matched no running lease: done before, an error, or Amazon's softer way."""
     standing = settle.classify(tx, queue, receipt)
     if standing.lease is Lease.GONE:
         return

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
 
 
-def place(queue_url: str, caller: "Caller") -> dict[str, Any]:
+def place(queue_url: str, caller: "Caller") -> tuple[str, str]:
     """(account, name) of a QueueUrl, as the statements' parameters."""
     account_id, name = queue_name(queue_url)
-    return {"account_id": account_id or caller.account_id, "name": name}
+    return account_id or caller.account_id, name
 
 
 def find(execute: Any, queue_url: str, caller: "Caller") -> Queue:

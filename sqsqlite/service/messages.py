@@ -72,7 +72,7 @@ def send_message_batch(
     return SendMessageBatchResponse(successful=successful or None, failed=failed or None)
 
 
-def sent(message: PreparedMessage, message_id: bytes) -> SendMessageResponse:
+def sent(message: PreparedMessage, message_id: bytearray) -> SendMessageResponse:
     """What a send answers."""
     return SendMessageResponse(
         md5_of_message_body=message.body_md5.hex(),
@@ -91,7 +91,7 @@ def prepare(
     return message
 
 
-def uuid_text(message_id: bytes) -> str:
+def uuid_text(message_id: bytes | bytearray) -> str:
     """16 bytes as the text of a UUID."""
     text = message_id.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

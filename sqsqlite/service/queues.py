@@ -43,7 +43,7 @@ def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Ca
     supplied = request.attributes or {}
     fifo = request.fifo
     where = {"account_id": caller.account_id, "name": request.queue_name}
-    exists = tx.execute(sql.SELECT_QUEUE, where).fetchone() is not None
+    exists = tx.execute(sql.SELECT_QUEUE, (caller.account_id, request.queue_name)).fetchone() is not None
     current = lookup.find_row(tx.execute, request.queue_name, caller) if exists else None
     columns = attributes.parse_attributes(
         supplied, fifo=fifo, creating=True, limits=tx.settings.limits, current=current
@@ -134,8 +134,7 @@ def get_queue_url(
 ) -> GetQueueUrlResponse:
     """The queue's URL. Source: API_GetQueueUrl."""
     account_id = request.queue_owner_aws_account_id or caller.account_id
-    where = {"account_id": account_id, "name": request.queue_name}
-    if connection.execute(sql.SELECT_QUEUE, where).fetchone() is None:
+    if connection.execute(sql.SELECT_QUEUE, (account_id, request.queue_name)).fetchone() is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return GetQueueUrlResponse(queue_url=queue_url(caller.base_url, account_id, request.queue_name))
 

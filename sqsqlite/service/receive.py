@@ -8,7 +8,6 @@ from sqsqlite.engine import receive
 from sqsqlite.engine.rows import QUEUE_COLUMNS, Counts, Queue, Received
 from sqsqlite.errors import InvalidParameterValue, OverLimit
 from sqsqlite.message_attributes import load_attributes
-from sqsqlite.receipts import Receipt, issue
 from sqsqlite.responses import Message, ReceiveMessageResponse
 from sqsqlite.service import lookup
 from sqsqlite.service.messages import uuid_text
@@ -167,38 +166,39 @@ def _room_in_flight(tx: "Transaction", queue: Queue, counts: Counts) -> int:
 
 def _message(tx: "Transaction", queue: Queue, request: "requests.ReceiveMessage", found: Received) -> Message:
     lease, message, _ = found
-    receipt = Receipt(queue.id, lease.id, message.message_id[:4], tx.now_ms, lease.token)
     wanted = request.message_attribute_names
     selected = _select(load_attributes(message.attributes), wanted) if wanted and message.attributes else None
+    handle = tx.settings.sealer.issue(queue.id, lease.id, message.message_id[:4], tx.now_ms, lease.token)
     return Message(
         message_id=uuid_text(message.message_id),
-        receipt_handle=issue(tx.settings.secret, receipt),
+        receipt_handle=handle,
         md5_of_body=message.body_md5.hex(),
         body=message.body,
-        attributes=_system_attributes(request, found) or None,
+        attributes=_system_attributes(queue, request, found),
         md5_of_message_attributes=md5_of_attributes(selected) if selected else None,
         message_attributes=selected or None,
     )
 
 
-def _system_attributes(request: "requests.ReceiveMessage", found: Received) -> dict[str, str]:
+def _system_attributes(queue: Queue, request: "requests.ReceiveMessage", found: Received) -> dict[str, str] | None:
     asked = request.system_attribute_names
     if not asked:
-        return {}
+        return None
     lease, message, source_arn = found
     values = {
         "ApproximateFirstReceiveTimestamp": str(lease.first_received_at),
         "ApproximateReceiveCount": str(lease.receive_count),
-        "SenderId": message.sender_id,
+        "SenderId": message.sender_id or queue.account_id,
         "SentTimestamp": str(lease.sent_at),
         "AWSTraceHeader": message.trace_header,
         "MessageGroupId": message.group_id,
         "DeadLetterQueueSourceArn": source_arn,
     }
     everything = "All" in asked
-    return {
+    chosen = {
         name: value for name, value in values.items() if value is not None and (everything or name in asked)
     }
+    return chosen or None
 
 
 def _select(

@@ -19,21 +19,21 @@ def write_counts(tx: "Transaction") -> None:
         return
     minute_at = tx.now_ms - tx.now_ms % MINUTE_MS
     for epoch_id, delta in tx.deltas.items():
-        row = {
-            "epoch_id": epoch_id,
-            "minute_at": minute_at,
-            "messages": delta.messages,
-            "in_flight": delta.in_flight,
-            "delayed": delta.delayed,
-            "turn": delta.turn,
-            "sent": delta.sent,
-            "received": delta.received,
-            "deleted": delta.deleted,
-            "dead_lettered": delta.dead_lettered,
-            "deduplicated": delta.deduplicated,
-            "empty_receives": delta.empty_receives,
-            "sent_bytes": delta.sent_bytes,
-        }
+        row = (
+            delta.messages,
+            delta.in_flight,
+            delta.delayed,
+            delta.turn,
+            delta.sent,
+            delta.received,
+            delta.deleted,
+            delta.dead_lettered,
+            delta.deduplicated,
+            delta.empty_receives,
+            delta.sent_bytes,
+            epoch_id,
+            minute_at,
+        )
         if tx.execute(sql.ADD_COUNTS, row).rowcount == 0:
             close_minute(tx, epoch_id, minute_at)
             tx.execute(sql.ADD_COUNTS, row)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sqsqlite.limits import Limits
+from sqsqlite.receipts import Sealer
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +15,11 @@ class Settings:
         strict_handles: `compat="docs"`: an expired or replaced receipt handle is an error on standard queues too.
         compat: "docs" or "aws" (see docs/differences.md).
         region: the region in queue ARNs.
-        secret: the file's key for receipt handles.
+        sealer: issues and reads the file's receipt handles.
     """
 
     limits: Limits
     compat: str
     strict_handles: bool
     region: str
-    secret: bytes
+    sealer: Sealer

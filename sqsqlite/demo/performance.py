@@ -1,0 +1,193 @@
+"""The demo from beginning to end: send, start the workers, kill one at work, wait for the others, look at the sum."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqsqlite
+from sqsqlite import SQS, Queue
+from sqsqlite.demo import ledger, sources
+from sqsqlite.demo.audit import DeadLetter, Evidence, find_faults
+from sqsqlite.demo.crew import Crew
+from sqsqlite.demo.journal import Journal, Kill
+from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE
+from sqsqlite.service.inspect import QueueStatistics
+
+VISIBILITY_TIMEOUT = 3  # seconds: what the killed worker held is back that much later
+MAX_RECEIVE_COUNT = 3
+PROGRESS_SECONDS = 1.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run that has ended.
+
+    Attributes:
+        seconds: from the first worker's start to the last one's end.
+        faults: what does not add up; empty when everything does.
+        queues: what `sqs.stats()` says in the end.
+    """
+
+    path: Path
+    worker_count: int
+    seconds: float
+    journal: Journal
+    evidence: Evidence
+    faults: list[str]
+    queues: list[QueueStatistics]
+
+
+def perform(path: Path, *, worker_count: int = 4, limit: int | None = None, say: Say) -> Outcome:
+    """Run the demo on a new file, and leave the file.
+
+    Args:
+        path: where no file is yet; its folder is made.
+        worker_count: 2 or more, as one is killed.
+        limit: how many files at most, spread over the library; all unless said.
+        say: takes the lines that tell how it goes.
+
+    Raises:
+        FileExistsError: there is a file at `path`.
+        CrewFailed: a worker ended with an error.
+        SQSQLiteError: something is wrong with the file, or its disk.
+    """
+    if path.exists():
+        raise FileExistsError(f"{path} exists: the demo begins with a new file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = choose(path.parent, limit, say)
+    with sqsqlite.connect(path) as sqs:
+        queue = send(sqs, files)
+        say(
+            f"Sent {len(files):,} messages, one for each file, in one transaction with their rows in source_files."
+        )
+        started = time.monotonic()
+        journal = _run_crew(path, worker_count, sqs, queue, len(files), say)
+        seconds = time.monotonic() - started
+        evidence = gather(sqs, journal)
+        return Outcome(path, worker_count, seconds, journal, evidence, find_faults(evidence), sqs.stats())
+
+
+def choose(folder: Path, limit: int | None, say: Say) -> list[Path]:
+    """The files to send. Where the library ships none that is unparsable, the last one is a truncated copy of ours."""
+    root = sources.standard_library()
+    files = sources.sample(sources.find(root), limit)
+    say(f"Found {len(files):,} source files in {root}.")
+    if not sources.ships_unparsable(files):
+        truncated = folder / "truncated.py"
+        sources.write_truncated(Path(sources.__file__), truncated)
+        say(f"None of them is known to be unparsable: {truncated} is, a copy cut in two.")
+        files[-1:] = [files[-1], truncated] if limit is None else [truncated]
+    return files
+
+
+def send(sqs: SQS, files: list[Path]) -> Queue:
+    """Make the queues and the application's tables, and send a message for each file."""
+    dead = sqs.create_queue(DEAD_LETTER_QUEUE)
+    queue = sqs.create_queue(
+        QUEUE,
+        visibility_timeout=VISIBILITY_TIMEOUT,
+        dead_letter_queue=dead,
+        max_receive_count=MAX_RECEIVE_COUNT,
+    )
+    paths = [str(file) for file in files]
+    with sqs.transaction() as connection:
+        ledger.create(connection)
+        sent = queue.send_many(paths)
+        ledger.enter_sent(
+            connection, [(message.message_id, path) for message, path in zip(sent, paths, strict=True)]
+        )
+    return queue
+
+
+def _run_crew(path: Path, worker_count: int, sqs: SQS, queue: Queue, sent_count: int, say: Say) -> Journal:
+    journal = Journal()
+    progress = _Progress(sent_count, say)
+    with Crew(path, worker_count) as crew:
+        for worker, event in crew.events():
+            for back in journal.enter(worker, event):
+                assert journal.kill is not None
+                say(
+                    f"{worker} received {back.message_id} again, receive count {back.receive_count}, "
+                    f"{(back.at - journal.kill.at) / 1000:.1f} s after the kill."
+                )
+            if journal.kill is None and journal.totals["parsed"] >= sent_count // 4:
+                journal.kill = kill_at_work(crew, worker, event, sqs, queue, journal)
+                if journal.kill is not None:
+                    _say_kill(journal.kill, crew, say)
+            progress.show(journal.totals["parsed"])
+    return journal
+
+
+class _Progress:
+    """A line a second, while there is news."""
+
+    def __init__(self, sent_count: int, say: Say) -> None:
+        self._sent_count = sent_count
+        self._say = say
+        self._said = 0
+        self._say_at = time.monotonic() + PROGRESS_SECONDS
+
+    def show(self, parsed_count: int) -> None:
+        if parsed_count > self._said and time.monotonic() >= self._say_at:
+            self._say_at = time.monotonic() + PROGRESS_SECONDS
+            self._said = parsed_count
+            self._say(f"{parsed_count:,} of {self._sent_count:,} files are parsed.")
+
+
+def kill_at_work(
+    crew: Crew, worker: str, event: dict[str, Any], sqs: SQS, queue: Queue, journal: Journal
+) -> Kill | None:
+    """Kill the worker, if it is in the middle of a batch and certainly holds messages; else let it go on.
+
+    It is frozen first, so that nothing changes between the look and the kill. One commit may be under way at that
+    instant, so two messages in flight are the least that makes sure of one.
+    """
+    if event["event"] != "parsed" or len(journal.unfinished(worker)) < 2:
+        return None
+    crew.freeze(worker)
+    in_flight = {
+        message.message_id for message in queue.peek(1000, hidden=True) if message.state == "in flight"
+    }
+    if len(in_flight & journal.unfinished(worker)) < 2:
+        crew.thaw(worker)
+        return None
+    crew.kill(worker)
+    at = time.time_ns() // 1_000_000
+    finished = {row.message_id for row in ledger.read_parsed(sqs)}
+    return Kill(worker, at, tuple(sorted(journal.unfinished(worker) - finished)))
+
+
+def _say_kill(kill: Kill, crew: Crew, say: Say) -> None:
+    say(
+        f"Killed {kill.worker} (process {crew.pid(kill.worker)}, SIGKILL) with {len(kill.held)} messages in its hands: "
+        f"they are hidden until their visibility timeout of {VISIBILITY_TIMEOUT} s ends."
+    )
+    for message_id in kill.held:
+        say(f"  {message_id}")
+
+
+def gather(sqs: SQS, journal: Journal) -> Evidence:
+    """Everything the audit asks for, from the file and from what was told."""
+    dead_letters = [
+        DeadLetter(
+            message.message_id, message.body, message.receive_count, sources.parses(Path(message.body))
+        )
+        for message in sqs.queue(DEAD_LETTER_QUEUE).peek(1_000_000)
+    ]
+    with sqs.transaction() as connection:
+        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
+    return Evidence(
+        sent=ledger.read_sent(sqs),
+        parsed=ledger.read_parsed(sqs),
+        acknowledged=[id_ for id_, workers in journal.parsed_by.items() for _ in workers],
+        dead_letters=dead_letters,
+        max_receive_count=MAX_RECEIVE_COUNT,
+        left=len(sqs.queue(QUEUE)),
+        kill=journal.kill,
+        returns=journal.returns_of(journal.kill) if journal.kill else [],
+        integrity=integrity,
+    )

@@ -1,0 +1,133 @@
+"""Copying a whole file while others use it, so that under the copy's name there is always all of it or nothing."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from sqsqlite.errors import CannotOpen, FileInUse, InputOutputError, MissingFolder, TargetExists
+from sqsqlite.store.connections import Connection, uri
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import translate
+
+
+def copy_to(
+    connection: Connection,
+    source: Path,
+    target: Path,
+    *,
+    replace: bool = False,
+    finish: Callable[[Connection], None] | None = None,
+) -> int:
+    """Copy the database that `connection` reads: one consistent instant of it, synced, then named `target`.
+
+    The copy is one file: its journal mode is DELETE, so it opens from read-only media and needs no `-wal` beside it.
+    A kill half way leaves a `.partial` file and never anything under the target's name.
+
+    Args:
+        connection: outside any write transaction. Its writers are not held up; the WAL grows while the copy is made.
+        source: the file that `connection` is open on; its permissions are the copy's.
+        replace: take the place of an existing target.
+        finish: changes the copy before it gets its name.
+
+    Returns:
+        Bytes of the copy.
+
+    Raises:
+        TargetExists, FileInUse, MissingFolder: see `check_target`.
+        DiskFull, InputOutputError, Corrupt: nothing is left under the target's name.
+    """
+    check_target(source, target, replace=replace)
+    partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        _lay(partial, os.stat(source).st_mode & 0o777)
+        try:
+            _copy(connection, partial, finish)
+        except dbapi.Error as error:
+            raise translate(error, target) from error
+        size_bytes = _sync(partial)
+        _publish(partial, target, replace=replace)
+    except OSError as error:
+        raise InputOutputError(f"{target}: cannot be written ({error.strerror})") from error
+    finally:
+        for ending in ("", "-journal", "-wal", "-shm"):
+            Path(f"{partial}{ending}").unlink(missing_ok=True)
+    _sync_folder(target.parent)
+    return size_bytes
+
+
+def check_target(source: Path, target: Path, *, replace: bool) -> None:
+    """Refuse a target that is not free to be written.
+
+    Raises:
+        MissingFolder, CannotOpen: there can't be a file of this name.
+        TargetExists: there is one, and `replace` is False.
+        FileInUse: it is the source itself, or a database that is open or was left with a journal.
+    """
+    if not target.parent.is_dir():
+        raise MissingFolder(f"{target}: there is no folder {target.parent}")
+    if target.exists():
+        if target.is_dir():
+            raise CannotOpen(f"{target}: is a folder, not a file")
+        if os.path.samefile(source, target):
+            raise FileInUse(f"{target}: is the file itself")
+        if not replace:
+            raise TargetExists(f"{target}: exists already")
+    for ending in ("-wal", "-shm", "-journal"):
+        # SQLite would take it for the new file's own, and put old pages into it.
+        if os.path.lexists(f"{target}{ending}"):
+            raise FileInUse(
+                f"{target}: beside it is {target.name}{ending}, of a database that is open or was killed"
+            )
+
+
+def _lay(partial: Path, mode: int) -> None:
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
+
+
+def _copy(connection: Connection, partial: Path, finish: Callable[[Connection], None] | None) -> None:
+    copy = dbapi.connect(uri(partial, "rw"), uri=True, isolation_level=None)
+    try:
+        # It has no reader and, until it is renamed, no name: neither a journal nor a sync is of use before the end.
+        copy.execute("PRAGMA synchronous = OFF").fetchall()
+        # All pages in one step: step by step, each commit of a writer would make it begin again.
+        connection.backup(copy, pages=-1)
+        mode = copy.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+        assert mode == "delete", mode
+        if finish is not None:
+            finish(copy)
+    finally:
+        copy.close()
+
+
+def _sync(partial: Path) -> int:
+    """By an ordinary file call: nobody in this process has it open any more."""
+    descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+        return os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+
+
+def _publish(partial: Path, target: Path, *, replace: bool) -> None:
+    if replace:
+        os.replace(partial, target)
+        return
+    try:
+        # A link, unlike a rename, never takes the place of a file that somebody made meanwhile.
+        os.link(partial, target)
+    except FileExistsError as error:
+        raise TargetExists(f"{target}: exists already") from error
+    except OSError:  # a file system without links
+        os.rename(partial, target)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # no such thing there
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

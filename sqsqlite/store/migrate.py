@@ -1,0 +1,221 @@
+"""Schema versions: which one a file has, which one this SQSQLite needs, and the way from one to the other.
+
+Alembic runs the revisions under `migrations/`, revision 0002 leading to schema version 2. Opening a file looks at the
+version alone and loads nothing of this.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqsqlite import statements as sql
+from sqsqlite.errors import NotAdopted, SchemaTooNew
+from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
+from sqsqlite.store import create, ddl
+from sqsqlite.store.alone import alone
+from sqsqlite.store.backup import copy_to
+from sqsqlite.store.connections import Connection, connect, disconnect
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import translate
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+Objects = dict[tuple[str, str], str]
+"""(type, name) of each of our objects -> its SQL, spaces and line ends told apart no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step: `version` is the schema version that it leads to."""
+
+    revision: str
+    version: int
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What `upgrade` did or, as a dry run, would do.
+
+    Attributes:
+        version: the file's schema version before.
+        migrations: the steps, in order; none when the file was up to date.
+        backup: where the file as it was stands, None when none was made.
+    """
+
+    path: Path
+    version: int
+    migrations: tuple[Migration, ...]
+    backup: Path | None
+
+
+def current(path: Path) -> int:
+    """The schema version of a file of queues.
+
+    Raises:
+        NotAdopted: a database without queues.
+        StoreError: not to be opened.
+    """
+    with _opened(path) as connection:
+        return _version(connection, path)
+
+
+def check(path: Path) -> list[str]:
+    """What is not as this SQSQLite needs it, a line each: the version, or tables and indexes that somebody changed.
+
+    Raises: as `current`.
+    """
+    with _opened(path) as connection:
+        version = _version(connection, path)
+        if version < ddl.SCHEMA_VERSION:
+            return [f"schema version {version}, needed is {ddl.SCHEMA_VERSION}: run `sqsqlite db upgrade`"]
+        if version > ddl.SCHEMA_VERSION:
+            return [f"schema version {version}, known is {ddl.SCHEMA_VERSION}: install a newer SQSQLite"]
+        return differences(connection)
+
+
+def differences(connection: Connection) -> list[str]:
+    """Where our tables, indexes, views and triggers are not those of a new file, a line each."""
+    found = objects(connection)
+    new = dbapi.connect(":memory:", isolation_level=None)
+    try:
+        for statement in ddl.STATEMENTS:
+            new.execute(statement)
+        expected = objects(new)
+    finally:
+        new.close()
+    lines = [f"{kind} {name} is missing" for kind, name in expected.keys() - found.keys()]
+    lines += [f"{kind} {name} is not one of this version" for kind, name in found.keys() - expected.keys()]
+    lines += [
+        f"{kind} {name} differs: {found[kind, name]}"
+        for kind, name in expected.keys() & found.keys()
+        if found[kind, name] != expected[kind, name]
+    ]
+    return sorted(lines)
+
+
+def objects(connection: Connection) -> Objects:
+    """Our part of the file's schema."""
+    return {(kind, name): _words(text) for kind, name, text in connection.execute(LIST_SCHEMA_OBJECTS)}
+
+
+def _words(text: str | None) -> str:
+    """Alembic, SQLAlchemy and our own text break lines in different places."""
+    return re.sub(r"\s*([(),])\s*", r"\1", " ".join((text or "").split()))
+
+
+def upgrade(
+    path: Path,
+    *,
+    dry_run: bool = False,
+    backup: bool = True,
+    busy_timeout: float = 30.0,
+    scripts: Path | None = None,
+) -> Upgrade:
+    """Bring a file to the newest schema version: each step in a transaction of its own, and whole or not at all.
+
+    Args:
+        dry_run: only tell the steps; may be asked while others use the file.
+        backup: copy the file to `FILE.v1-20300131T120000Z.backup` before the first step.
+        busy_timeout: seconds to wait for the turn to write.
+        scripts: the folder of `env.py` and `versions`, unless the one that comes with SQSQLite.
+
+    Raises:
+        FileInUse: a process has the file open; none may run on while its rows change their meaning.
+        SchemaTooNew: a newer SQSQLite made it.
+        NotAdopted: it holds no queues.
+        TargetExists, DiskFull: the backup could not be made, nothing was changed.
+    """
+    with _opened(path) as connection:
+        version, steps = _plan(connection, path, scripts)
+    if dry_run or not steps:
+        return Upgrade(path, version, steps, None)
+    with alone(path, busy_timeout) as connection:
+        # Somebody may have been faster while this process waited for the turn.
+        version, steps = _plan(connection, path, scripts)
+        kept = None
+        if steps and backup:
+            kept = path.with_name(
+                f"{path.name}.v{version}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.backup"
+            )
+            copy_to(connection, path, kept)
+        run(connection, steps, scripts)
+    return Upgrade(path, version, steps, kept)
+
+
+def run(connection: Connection, steps: "tuple[Migration, ...]", scripts: Path | None = None) -> None:
+    """Run the steps on a connection that nobody else uses, each in a transaction of its own."""
+    from alembic import command
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.pool import StaticPool
+
+    engine = create_engine("sqlite://", module=dbapi, creator=lambda: connection, poolclass=StaticPool)
+    event.listen(engine, "begin", lambda begun: begun.exec_driver_sql("BEGIN IMMEDIATE"))
+    config = _config(scripts)
+    for step in steps:
+        with engine.begin() as transaction:
+            config.attributes["connection"] = transaction
+            command.upgrade(config, step.revision)
+
+
+def pending(version: int, scripts: Path | None = None) -> tuple[Migration, ...]:
+    """The steps from a schema version to the newest, in order.
+
+    Raises:
+        SchemaTooNew: the version is beyond the newest.
+    """
+    if scripts is None and version == ddl.SCHEMA_VERSION:
+        return ()  # without loading Alembic
+    from alembic.script import ScriptDirectory
+
+    found = [
+        Migration(script.revision, int(script.revision), (script.doc or "").strip())
+        for script in ScriptDirectory.from_config(_config(scripts)).walk_revisions()
+    ]
+    newest = max(step.version for step in found)
+    if version > newest:
+        raise SchemaTooNew(f"schema version {version}, this SQSQLite knows {newest}: install a newer one")
+    return tuple(sorted((step for step in found if step.version > version), key=lambda step: step.version))
+
+
+def _plan(connection: Connection, path: Path, scripts: Path | None) -> tuple[int, tuple[Migration, ...]]:
+    version = _version(connection, path)
+    try:
+        return version, pending(version, scripts)
+    except SchemaTooNew as error:
+        raise SchemaTooNew(f"{path}: {error}") from error
+
+
+def _config(scripts: Path | None) -> "Config":
+    from importlib.resources import files
+
+    from alembic.config import Config
+
+    folder = str(files("sqsqlite.migrations") if scripts is None else scripts)
+    config = Config()
+    config.set_main_option("script_location", folder.replace("%", "%%"))  # `%` begins a variable there
+    return config
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Connection]:
+    create.check_path(path)
+    connection = connect(path, synchronous="FULL", busy_timeout=5.0)
+    try:
+        yield connection
+    except dbapi.Error as error:
+        raise translate(error, path) from error
+    finally:
+        disconnect(connection, path)
+
+
+def _version(connection: Connection, path: Path) -> int:
+    if not create.is_ours(connection):
+        raise NotAdopted(f"{path}: a SQLite database without queues")
+    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
+    return 0 if row is None else int(row[0])
