@@ -13,6 +13,7 @@ from tests.packaging.checkout import ROOT, Import, imports, modules
 # From the top down. A module imports from its own line and from the lines below, never from those above.
 LAYERS = (
     ("cli",),
+    ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
     ("_api", "_client", "analytics", "boto", "consumer", "wire"),
     ("shapes",),
@@ -33,6 +34,7 @@ LAYERS = (
         "requests",
         "responses",
         "statements",
+        "statements_operations",
     ),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

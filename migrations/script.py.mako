@@ -1,0 +1,20 @@
+"""${message}
+
+Frozen text, which imports nothing of ours. Touch sqs_ objects only: the file may be an application's own.
+Then: SCHEMA_VERSION and ALEMBIC_VERSION in schema.py, `make ddl`, `make migration-check`.
+"""
+
+from alembic import op
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}
+branch_labels = ${repr(branch_labels)}
+depends_on = ${repr(depends_on)}
+
+STATEMENTS = ()
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    for statement in STATEMENTS:
+        connection.exec_driver_sql(statement)
