@@ -1,0 +1,282 @@
+"""The AWS CLI's verbs: one command an action, made from the fields of its request, with the AWS CLI's flags.
+
+`sqsqlite send-message --queue-url U --message-body B` is what `aws sqs send-message` takes, and prints what it prints.
+The host and the account in a queue URL are passed over: a file used without a server has one account.
+"""
+
+import base64
+import json
+from typing import Any
+
+import click
+from msgspec import inspect
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import PARTIAL, Failure
+from sqsqlite.cli.shorthand import fit, load, structure, without_none
+from sqsqlite.cli.skeleton import skeleton
+from sqsqlite.cli.verbs import VERBS
+from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.names import queue_name
+from sqsqlite.shapes import ACTIONS
+
+_PAGINATED = ("list-queues", "list-dead-letter-source-queues")
+_CREATING = ("create-queue",)
+
+_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/orders"
+_EXAMPLES = {
+    "add-permission": "--queue-url orders --label read --aws-account-ids 123456789012 --actions ReceiveMessage",
+    "cancel-message-move-task": "--task-handle HANDLE",
+    "change-message-visibility": "--queue-url orders --receipt-handle HANDLE --visibility-timeout 300",
+    "change-message-visibility-batch": (
+        "--queue-url orders --entries Id=1,ReceiptHandle=HANDLE,VisibilityTimeout=300"
+    ),
+    "create-queue": "--queue-name orders --attributes VisibilityTimeout=60,MessageRetentionPeriod=86400",
+    "delete-message": "--queue-url orders --receipt-handle HANDLE",
+    "delete-message-batch": "--queue-url orders --entries Id=1,ReceiptHandle=HANDLE Id=2,ReceiptHandle=HANDLE",
+    "delete-queue": "--queue-url orders",
+    "get-queue-attributes": f"--queue-url {_URL} --attribute-names All",
+    "get-queue-url": "--queue-name orders --query QueueUrl --output text",
+    "list-dead-letter-source-queues": "--queue-url orders-failed",
+    "list-message-move-tasks": "--source-arn arn:aws:sqs:us-east-1:000000000000:orders-failed",
+    "list-queue-tags": "--queue-url orders",
+    "list-queues": "--queue-name-prefix ord --max-items 10",
+    "purge-queue": "--queue-url orders",
+    "receive-message": "--queue-url orders --max-number-of-messages 10 --wait-time-seconds 20",
+    "remove-permission": "--queue-url orders --label read",
+    "send-message": (
+        "--queue-url orders --message-body hello "
+        "--message-attributes 'kind={DataType=String,StringValue=greeting}'"
+    ),
+    "send-message-batch": "--queue-url orders --entries Id=1,MessageBody=hello Id=2,MessageBody=again",
+    "set-queue-attributes": f"--queue-url {_URL} --attributes VisibilityTimeout=120",
+    "start-message-move-task": "--source-arn arn:aws:sqs:us-east-1:000000000000:orders-failed",
+    "tag-queue": "--queue-url orders --tags team=sales,stage=test",
+    "untag-queue": "--queue-url orders --tag-keys team stage",
+}
+
+_HELP = {
+    "QueueUrl": "The queue: its URL, name or ARN.",
+    "QueueName": "1 to 80 letters, digits, - and _.",
+    "Attributes": "Name=value,... or JSON.",
+    "tags": "Key=value,... or JSON.",
+    "Tags": "Key=value,... or JSON.",
+    "Entries": "Up to ten; Name=value,... each, or one JSON list.",
+    "MessageAttributes": "'Name={DataType=String,StringValue=...},...' or JSON.",
+    "MessageSystemAttributes": "'AWSTraceHeader={DataType=String,StringValue=...}' or JSON.",
+    "AttributeNames": "Names, or All.",
+    "DelaySeconds": "0 to 900.",
+    "MaxNumberOfMessages": "1 to 10.",
+    "VisibilityTimeout": "Seconds, 0 to 43,200.",
+    "WaitTimeSeconds": "0 to 20.",
+    "MessageBody": "The text, or file://PATH.",
+}
+
+# Flags of the AWS CLI about the way to a server: there is none, so nothing is lost by passing them over.
+_PASSED_OVER = (
+    ("--no-cli-pager", None),
+    ("--no-sign-request", None),
+    ("--no-verify-ssl", None),
+    ("--cli-connect-timeout", "SECONDS"),
+    ("--cli-read-timeout", "SECONDS"),
+    ("--color", "MODE"),
+)
+
+
+def __getattr__(name: str) -> click.Command:
+    """The command of an action (`create_queue`), made when its verb is used."""
+    verb = name.replace("_", "-")
+    for action, kind in ACTIONS.items():
+        if _verb(action) == verb:
+            return _command(verb, kind)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _verb(action: str) -> str:
+    return "".join(f"-{mark.lower()}" if mark.isupper() else mark for mark in action).removeprefix("-")
+
+
+class ActionCommand(click.Command):
+    """A command some of whose flags take several words: `--attribute-names A B`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat such a flag before each of its words, which is how Click takes several."""
+        several = {
+            flag for option in self.params if getattr(option, "multiple", False) for flag in option.opts
+        }
+        return super().parse_args(ctx, _repeated(args, several))
+
+
+def _repeated(words: list[str], several: set[str]) -> list[str]:
+    """Words with each of these flags repeated before every word that belongs to it."""
+    written: list[str] = []
+    flag = None
+    for word in words:
+        if word.startswith("-"):
+            flag = word if word in several else None
+            written.append(word)
+        elif flag is None:
+            written.append(word)
+        else:
+            written += [word] if written[-1] == flag else [flag, word]
+    return written
+
+
+def _command(verb: str, kind: Any) -> click.Command:
+    """The command of one request class."""
+    fields = inspect.type_info(kind).fields  # type: ignore[attr-defined] # a StructType: a request is a Struct
+
+    @click.pass_obj
+    def run(line: CommandLine, /, **given: Any) -> None:
+        _run(line, verb, fields, given)
+
+    parameters = [_flag(field) for field in fields] + _extra_flags(paginated=verb in _PAGINATED)
+    return ActionCommand(
+        verb,
+        callback=run,
+        params=parameters,
+        help=(
+            f"{VERBS[verb].summary}\n\n\b\n  sqsqlite {verb} {_EXAMPLES[verb]}\n\n"
+            f"Flags and output are those of `aws sqs {verb}`. A value may be file://PATH."
+        ),
+    )
+
+
+def _flag(field: inspect.Field) -> click.Option:
+    shape = without_none(field.type)
+    several = isinstance(shape, inspect.ListType)
+    metavar = "TEXT"
+    if isinstance(shape, inspect.IntType):
+        metavar = "INTEGER"
+    elif several:
+        metavar = "..."
+    elif isinstance(shape, inspect.DictType):
+        metavar = "MAP"
+    return click.Option(
+        [_flag_name(field), field.name],
+        type=int if isinstance(shape, inspect.IntType) else str,
+        multiple=several,
+        metavar=metavar,
+        help=_HELP.get(field.encode_name, "") + (" [required]" if field.required else ""),
+    )
+
+
+def _flag_name(field: inspect.Field) -> str:
+    return "--" + field.name.replace("_", "-")
+
+
+def _extra_flags(*, paginated: bool) -> list[click.Parameter]:
+    """Flags that the AWS CLI adds to an action's own."""
+    flags = [
+        click.Option(["--cli-input-json"], metavar="JSON", help="All parameters; flags given beside it win."),
+        click.Option(
+            ["--generate-cli-skeleton"],
+            is_flag=False,
+            flag_value="input",
+            type=click.Choice(["input"]),
+            help="Print what --cli-input-json takes, and do nothing.",
+        ),
+        click.Option(
+            ["--cli-binary-format"],
+            type=click.Choice(["base64", "raw-in-base64-out"]),
+            help="How binary values are given. Default: base64.",
+        ),
+        click.Option(
+            ["--no-paginate"], is_flag=True, hidden=not paginated, help="One page, however many more."
+        ),
+    ]
+    if paginated:
+        flags += [
+            click.Option(["--max-items"], type=click.IntRange(min=1), help="Results in all."),
+            click.Option(["--page-size"], type=click.IntRange(1, 1000), help="Results a page."),
+            click.Option(["--starting-token"], metavar="TOKEN", help="Where an earlier --max-items ended."),
+        ]
+    flags += [
+        click.Option([flag], is_flag=metavar is None, metavar=metavar, hidden=True, expose_value=False)
+        for flag, metavar in _PASSED_OVER
+    ]
+    return [*flags]
+
+
+def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given: dict[str, Any]) -> None:
+    if given.pop("generate_cli_skeleton"):
+        line.output.document(skeleton(fields))
+        return
+    paging = {
+        "MaxItems": given.pop("max_items", None),
+        "PageSize": given.pop("page_size", None),
+        "StartingToken": given.pop("starting_token", None),
+    }
+    in_pages = not given.pop("no_paginate") and verb in _PAGINATED
+    parameters = _parameters(fields, given)
+    client = line.client(create=verb in _CREATING)
+    if in_pages and not parameters.keys() & {"MaxResults", "NextToken"}:
+        pages = client.get_paginator(verb.replace("-", "_")).paginate(PaginationConfig=paging, **parameters)
+        result = {name: found for name, found in pages.build_full_result().items() if found}
+    else:
+        result = getattr(client, verb.replace("-", "_"))(**parameters)
+        del result["ResponseMetadata"]
+    line.output.document(_json_value(result))
+    if result.get("Failed"):
+        line.output.flush()
+        raise Failure(f"{len(result['Failed'])} of the entries failed", PARTIAL)
+
+
+def _parameters(fields: tuple[inspect.Field, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """The request's parameters by SQS's names, of the flags and of --cli-input-json."""
+    raw_binary = given.pop("cli_binary_format") == "raw-in-base64-out"
+    parameters = _input_json(fields, given.pop("cli_input_json"), raw_binary=raw_binary)
+    for field in fields:
+        value = given[field.name]
+        if value is None or value == ():
+            continue
+        try:
+            parameters[field.encode_name] = _value(field, value, raw_binary=raw_binary)
+        except (ValueError, OSError) as error:
+            raise click.BadParameter(str(error), param_hint=_flag_name(field)) from error
+    for field in fields:
+        if field.required and field.encode_name not in parameters:
+            raise click.MissingParameter(param_type="option", param_hint=_flag_name(field))
+    if isinstance(parameters.get("QueueUrl"), str):
+        parameters["QueueUrl"] = _without_account(parameters["QueueUrl"])
+    return parameters
+
+
+def _input_json(fields: tuple[inspect.Field, ...], text: str | None, *, raw_binary: bool) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        found = json.loads(load(text))
+    except (ValueError, OSError) as error:
+        raise click.BadParameter(str(error), param_hint="--cli-input-json") from error
+    if not isinstance(found, dict):
+        raise click.BadParameter("a JSON object is wanted", param_hint="--cli-input-json")
+    types = {field.encode_name: field.type for field in fields}
+    return {
+        name: fit(types[name], value, raw_binary) if name in types else value for name, value in found.items()
+    }
+
+
+def _value(field: inspect.Field, value: Any, *, raw_binary: bool) -> Any:
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and isinstance(without_none(field.type), inspect.StrType):
+        return load(value)
+    return structure((value,) if isinstance(value, str) else value, field.type, raw_binary=raw_binary)
+
+
+def _without_account(url: str) -> str:
+    """The name alone: a URL of Amazon's, as documents and scripts have them, finds the queue of that name here."""
+    try:
+        return queue_name(url)[1]
+    except QueueDoesNotExist:
+        return url  # no URL at all: the service says so, in SQS's words
+
+
+def _json_value(value: Any) -> Any:
+    """Binary values in Base64, as the AWS CLI prints them."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, dict):
+        return {name: _json_value(item) for name, item in value.items()}
+    return [_json_value(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,225 @@
+"""The AWS CLI's ways to write a structured value: shorthand, JSON, and file://.
+
+Shorthand is `Name=value,Name=value`. A value is a word, a quoted text, `[value,...]` or `{Name=value,...}`; outside
+brackets `Name=a,b` is a list too. A backslash before a comma keeps the comma. `Name@=file://path` reads the value.
+Source: AWS CLI user guide, "Using shorthand syntax"; what the guide leaves open was tried with AWS CLI 1.45.
+"""
+
+import base64
+import binascii
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from msgspec import inspect
+
+_key = re.compile(r"[A-Za-z0-9\-_.#/:]+")
+_begins_pair = re.compile(r"""[^,='"\[{][^,=]*=""")  # else what follows a comma is another item of a list
+_quoted = {mark: re.compile(rf"{mark}((?:\\.|[^\\{mark}])*){mark}", re.DOTALL) for mark in "'\""}
+_unescaped = re.compile(r"\\(['\"\\])")
+
+
+class ShorthandError(ValueError):
+    """The text has not the form of a shorthand value; the message points at the place."""
+
+
+def parse_shorthand(text: str) -> dict[str, Any]:
+    """The structure that a shorthand text describes: every leaf is text, or bytes after `@=fileb://`.
+
+    Raises:
+        ShorthandError: it is none.
+        OSError: a file that it names can't be read.
+    """
+    reader = _Reader(text)
+    pairs = reader.pairs("")
+    if reader.rest:
+        raise reader.error("a comma")
+    return pairs
+
+
+class _Reader:
+    """A text and a place in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.place = 0
+
+    @property
+    def rest(self) -> str:
+        return self.text[self.place :]
+
+    def error(self, wanted: str) -> ShorthandError:
+        found = repr(self.rest[0]) if self.rest else "the end"
+        return ShorthandError(f"expected {wanted}, found {found}:\n{self.text}\n{' ' * self.place}^")
+
+    def skip_blanks(self) -> None:
+        self.place += len(self.rest) - len(self.rest.lstrip())
+
+    def take(self, mark: str) -> bool:
+        """Whether the mark stands here; if so, go past it and the blanks behind."""
+        self.skip_blanks()
+        if not self.rest.startswith(mark):
+            return False
+        self.place += len(mark)
+        self.skip_blanks()
+        return True
+
+    def pairs(self, end: str) -> dict[str, Any]:
+        """`Name=value,...`, up to the end or to the mark that closes them."""
+        found: dict[str, Any] = {}
+        if end and self.take(end):
+            return found
+        while True:
+            start = self.place
+            match = _key.match(self.text, self.place)
+            if match is None:
+                raise self.error("a name")
+            self.place = match.end()
+            from_file = self.take("@")
+            if not self.take("="):
+                raise self.error("'='")
+            if match[0] in found:
+                self.place = start
+                raise self.error(f"another name: {match[0]} was given before")
+            found[match[0]] = self.value(end, from_file=from_file)
+            if end and self.take(end):
+                return found
+            if not self.take(","):
+                if end or self.rest:
+                    raise self.error("a comma")
+                return found
+
+    def value(self, end: str, *, from_file: bool = False) -> Any:
+        """One value; outside brackets, the list of those that commas join."""
+        self.skip_blanks()
+        if self.take("["):
+            return self.items()
+        if self.take("{"):
+            return self.pairs("}")
+        first = self.word(from_file=from_file)
+        if end:
+            return first
+        items = [first]
+        while (comma := re.compile(r"\s*,\s*").match(self.text, self.place)) is not None:
+            if _begins_pair.match(self.text, comma.end()):
+                break
+            self.place = comma.end()
+            items.append(self.word(from_file=from_file))
+        return first if len(items) == 1 else items
+
+    def items(self) -> list[Any]:
+        """`value,...]`."""
+        found: list[Any] = []
+        while not self.take("]"):
+            if found and not self.take(","):
+                raise self.error("a comma or ']'")
+            if self.take("["):
+                found.append(self.items())
+            elif self.take("{"):
+                found.append(self.pairs("}"))
+            else:
+                found.append(self.word())
+        return found
+
+    def word(self, *, from_file: bool = False) -> str | bytes:
+        """A quoted text, or all up to a comma or a closing bracket."""
+        mark = self.rest[:1]
+        if mark and mark in _quoted:
+            match = _quoted[mark].match(self.text, self.place)
+            if match is None:
+                raise self.error(f"a text between {mark} and {mark}; the second is missing,")
+            self.place = match.end()
+            text = _unescaped.sub(r"\1", match[1])
+        else:
+            bare = re.compile(r"(?:\\,|[^,\]}])*").match(self.text, self.place)
+            assert bare is not None
+            self.place = bare.end()
+            text = bare[0].replace(r"\,", ",").rstrip()
+        return load(text) if from_file else text
+
+
+def load(text: str) -> str | bytes:
+    """A parameter's value: the content of `file://path` (text) or `fileb://path` (bytes), else the text itself.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    if text.startswith("file://"):
+        return Path(text.removeprefix("file://")).expanduser().read_text(encoding="utf-8")
+    if text.startswith("fileb://"):
+        return Path(text.removeprefix("fileb://")).expanduser().read_bytes()
+    return text
+
+
+def structure(words: tuple[str, ...], shape: inspect.Type, *, raw_binary: bool = False) -> Any:
+    """A flag's words as the value that a parameter of this shape takes.
+
+    Args:
+        words: one; several for a list.
+        shape: of the request's field, as msgspec describes it.
+        raw_binary: binary values are text as it is, not Base64.
+
+    Raises:
+        ShorthandError, OSError: as `parse_shorthand`.
+        ValueError: JSON that is none, or Base64 that is none.
+    """
+    shape = without_none(shape)
+    loaded = [load(word) for word in words]
+    [first, *more] = [text.decode() if isinstance(text, bytes) else text for text in loaded]
+    if first.lstrip().startswith("[") or (first.lstrip().startswith("{") and not more):
+        value = json.loads(first)
+        return fit(
+            shape,
+            [value] if isinstance(shape, inspect.ListType) and isinstance(value, dict) else value,
+            raw_binary,
+        )
+    if isinstance(shape, inspect.ListType):
+        if isinstance(without_none(shape.item_type), inspect.StrType):
+            return [first, *more]
+        return fit(shape, [_one_structure(word) for word in (first, *more)], raw_binary)
+    return fit(shape, parse_shorthand(first), raw_binary)
+
+
+def _one_structure(word: str) -> Any:
+    return json.loads(word) if word.lstrip().startswith("{") else parse_shorthand(word)
+
+
+def fit(shape: inspect.Type, value: Any, raw_binary: bool) -> Any:
+    """Give leaves their type where the shape knows it. What does not fit stays: the request's check names it."""
+    shape = without_none(shape)
+    if isinstance(shape, inspect.StructType) and isinstance(value, dict):
+        types = {field.encode_name: field.type for field in shape.fields}
+        return {
+            name: fit(types[name], child, raw_binary) if name in types else child
+            for name, child in value.items()
+        }
+    if isinstance(shape, inspect.DictType) and isinstance(value, dict):
+        return {name: fit(shape.value_type, child, raw_binary) for name, child in value.items()}
+    if isinstance(shape, inspect.ListType):
+        items = [value] if isinstance(value, str | dict) else value
+        return (
+            [fit(shape.item_type, item, raw_binary) for item in items] if isinstance(items, list) else items
+        )
+    if isinstance(shape, inspect.IntType) and isinstance(value, str):
+        return int(value) if re.fullmatch(r"[+-]?[0-9]+", value) else value
+    if isinstance(shape, inspect.BytesType) and isinstance(value, str):
+        return value.encode() if raw_binary else _from_base64(value)
+    return value
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(
+            f"{text!r} is not Base64, in which binary values are given; "
+            "--cli-binary-format raw-in-base64-out takes them as they are"
+        ) from error
+
+
+def without_none(shape: inspect.Type) -> inspect.Type:
+    """The type of an optional field."""
+    if isinstance(shape, inspect.UnionType):
+        [shape] = [one for one in shape.types if not isinstance(one, inspect.NoneType)]
+    return shape
