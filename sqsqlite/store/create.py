@@ -80,6 +80,7 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout, mode="rwc")
     try:
         if is_ours(connection):
+            _use_wal(connection, path)  # a backup is one file without a WAL, and may have been copied here
             return
         fresh = is_empty(connection)
         if not fresh and not adopt:
@@ -88,9 +89,7 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
             # Only before the first page is written do these two take effect.
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute(f"PRAGMA auto_vacuum = {AUTO_VACUUM}")
-        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        if mode != "wal":
-            raise CannotOpen(f"{path}: the file system does not allow WAL (journal mode stays {mode})")
+        _use_wal(connection, path)
         connection.execute("BEGIN IMMEDIATE")
         write_schema(connection)
         if fresh:
@@ -101,6 +100,12 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
         raise translate(error, path) from error
     finally:
         disconnect(connection, path)
+
+
+def _use_wal(connection: Connection, path: Path) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise CannotOpen(f"{path}: the file system does not allow WAL (journal mode stays {mode})")
 
 
 def write_schema(connection: Connection) -> None:

@@ -1,0 +1,24 @@
+import pytest
+
+import sqsqlite
+
+
+@pytest.fixture
+def clock():
+    return sqsqlite.ManualClock()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "app.db"
+
+
+@pytest.fixture
+def sqs(path, clock):
+    with sqsqlite.connect(path, clock=clock) as sqs:
+        yield sqs
+
+
+@pytest.fixture
+def queue(sqs):
+    return sqs.create_queue("orders")
