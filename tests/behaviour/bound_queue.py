@@ -1,0 +1,84 @@
+"""A queue and the client to ask, so that a test reads as sentences."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+COUNTS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+
+@dataclass(frozen=True)
+class BoundQueue:
+    client: Any
+    url: str
+
+    @classmethod
+    def create(cls, client: Any, name: str = "q", **attributes: object) -> "BoundQueue":
+        """Attribute values are made the texts they travel as; a dict is made JSON."""
+        created = client.create_queue(QueueName=name, Attributes=as_texts(attributes))
+        return cls(client, created["QueueUrl"])
+
+    def send(self, body: str = "hello", **params: Any) -> dict[str, Any]:
+        return self.client.send_message(QueueUrl=self.url, MessageBody=body, **params)
+
+    def send_all(self, *bodies: str) -> None:
+        for body in bodies:
+            self.send(body)
+
+    def receive(self, max_messages: int = 1, **params: Any) -> list[dict[str, Any]]:
+        answer = self.client.receive_message(
+            QueueUrl=self.url, MaxNumberOfMessages=max_messages, **{"AttributeNames": ["All"], **params}
+        )
+        return answer.get("Messages", [])
+
+    def receive_one(self, **params: Any) -> dict[str, Any]:
+        [message] = self.receive(**params)
+        return message
+
+    def bodies(self, max_messages: int = 10, **params: Any) -> list[str]:
+        return [message["Body"] for message in self.receive(max_messages, **params)]
+
+    def delete(self, message: dict[str, Any]) -> dict[str, Any]:
+        return self.client.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
+
+    def change(self, message: dict[str, Any], visibility_timeout: int) -> dict[str, Any]:
+        return self.client.change_message_visibility(
+            QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=visibility_timeout
+        )
+
+    def attributes(self, *names: str) -> dict[str, str]:
+        answer = self.client.get_queue_attributes(QueueUrl=self.url, AttributeNames=list(names))
+        return answer.get("Attributes", {})
+
+    def set(self, **attributes: object) -> dict[str, Any]:
+        return self.client.set_queue_attributes(QueueUrl=self.url, Attributes=as_texts(attributes))
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """(visible, in flight, delayed)."""
+        found = self.attributes(*COUNTS)
+        visible, in_flight, delayed = (int(found[name]) for name in COUNTS)
+        return visible, in_flight, delayed
+
+    @property
+    def arn(self) -> str:
+        return self.attributes("QueueArn")["QueueArn"]
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+
+def as_texts(attributes: dict[str, object]) -> dict[str, str]:
+    return {
+        name: json.dumps(value) if isinstance(value, dict) else str(value)
+        for name, value in attributes.items()
+    }
+
+
+def without_metadata(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in answer.items() if name != "ResponseMetadata"}

@@ -1,0 +1,74 @@
+"""Every test here runs through every door: a new door is one more line in DOORS."""
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import sqsqlite
+from sqsqlite import ManualClock, boto
+from tests.behaviour.bound_queue import BoundQueue
+
+# Each takes a path and the options of `connect`, and gives something with boto3's methods and `close`.
+DOORS = {
+    "client": sqsqlite.client,
+    "boto3": boto.client,
+}
+
+
+@pytest.fixture(params=DOORS)
+def door(request):
+    return DOORS[request.param]
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def background():
+    """Run a call on a thread of its own; `.result(20)` of what it gives is the call's result."""
+    with ThreadPoolExecutor() as pool:
+        yield pool.submit
+
+
+@pytest.fixture
+def open_sqs(door, tmp_path, clock, background):
+    """Open the test's file, with other options than `sqs` has. Closed before `background` waits for its threads."""
+    with contextlib.ExitStack() as opened:
+
+        def open_sqs(name="queues.db", **options):
+            client = door(tmp_path / name, **{"clock": clock, "synchronous": "NORMAL", **options})
+            opened.callback(client.close)
+            return client
+
+        yield open_sqs
+
+
+@pytest.fixture
+def sqs(open_sqs):
+    """A client with the default options, in its strict mode."""
+    return open_sqs()
+
+
+@pytest.fixture
+def aws(open_sqs):
+    """A client that is as lenient with receipt handles as Amazon's standard queues."""
+    return open_sqs(compat="aws")
+
+
+@pytest.fixture(params=["docs", "aws"])
+def either(request, open_sqs):
+    """A client in each mode, for what must not differ."""
+    return open_sqs(compat=request.param)
+
+
+@pytest.fixture
+def make_queue(sqs):
+    return lambda name="q", **attributes: BoundQueue.create(sqs, name, **attributes)
+
+
+@pytest.fixture
+def queue(make_queue):
+    return make_queue()

@@ -1,0 +1,68 @@
+"""What a refused request must look like: SQS's error catalogue, and a check against the whole of it."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+# Shape (what boto3's class and `QueryErrorCode` are called) -> Query code (boto3's `Error.Code`) and HTTP status.
+# Source: the SQS service model, and the errors sections of the API reference.
+CATALOGUE = {
+    "BatchEntryIdsNotDistinct": ("AWS.SimpleQueueService.BatchEntryIdsNotDistinct", 400),
+    "BatchRequestTooLong": ("AWS.SimpleQueueService.BatchRequestTooLong", 400),
+    "EmptyBatchRequest": ("AWS.SimpleQueueService.EmptyBatchRequest", 400),
+    "InvalidAttributeName": ("InvalidAttributeName", 400),
+    "InvalidAttributeValue": ("InvalidAttributeValue", 400),
+    "InvalidBatchEntryId": ("AWS.SimpleQueueService.InvalidBatchEntryId", 400),
+    "InvalidMessageContents": ("InvalidMessageContents", 400),
+    "MessageNotInflight": ("AWS.SimpleQueueService.MessageNotInflight", 400),
+    "OverLimit": ("OverLimit", 403),
+    "PurgeQueueInProgress": ("AWS.SimpleQueueService.PurgeQueueInProgress", 403),
+    "QueueDeletedRecently": ("AWS.SimpleQueueService.QueueDeletedRecently", 400),
+    "QueueDoesNotExist": ("AWS.SimpleQueueService.NonExistentQueue", 400),
+    "QueueNameExists": ("QueueAlreadyExists", 400),
+    "ReceiptHandleIsInvalid": ("ReceiptHandleIsInvalid", 404),
+    "TooManyEntriesInBatchRequest": ("AWS.SimpleQueueService.TooManyEntriesInBatchRequest", 400),
+    "UnsupportedOperation": ("AWS.SimpleQueueService.UnsupportedOperation", 400),
+    # Raised by AWS's framework, not in SQS's model: boto3 has no class for them.
+    "InvalidParameterValueException": ("InvalidParameterValue", 400),
+    "MissingRequiredParameterException": ("MissingParameter", 400),
+}
+UNMODELLED = {"InvalidParameterValueException", "MissingRequiredParameterException"}
+
+INVALID = "InvalidParameterValueException"
+MISSING = "MissingRequiredParameterException"
+
+NO_SUCH_QUEUE = "The specified queue does not exist."
+
+
+@contextmanager
+def refused(client: Any, shape: str, message: str | re.Pattern[str]) -> Iterator[None]:
+    """The block raises this error, whole: class, both codes, status, fault and message (a pattern: a part of it)."""
+    code, status = CATALOGUE[shape]
+    kind = client.exceptions.ClientError if shape in UNMODELLED else getattr(client.exceptions, shape)
+    with pytest.raises(kind) as caught:
+        yield
+    error = caught.value.response["Error"]
+    assert (error["Code"], error["QueryErrorCode"], error["Type"]) == (code, shape, "Sender")
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
+    if isinstance(message, re.Pattern):
+        assert message.search(error["Message"]), error["Message"]
+    else:
+        assert error["Message"] == message
+
+
+def expired(message: dict[str, Any]) -> str:
+    return (
+        f"Value {message['ReceiptHandle']} for parameter ReceiptHandle is invalid. "
+        "Reason: The receipt handle has expired."
+    )
+
+
+def does_not_exist(message: dict[str, Any]) -> str:
+    return (
+        f"Value {message['ReceiptHandle']} for parameter ReceiptHandle is invalid. "
+        "Reason: Message does not exist or is not available for visibility timeout change."
+    )
