@@ -53,7 +53,7 @@ def _hard_link(path):
         Path,
         os.fsencode,
         lambda path: f"{path.parent}/./{path.name}",
-        lambda path: os.path.relpath(path),
+        os.path.relpath,
         _symbolic_link,
         _hard_link,
     ],

@@ -1,0 +1,229 @@
+"""Operations that arrive while a commit is under way share the next one, and nothing else."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import sqsqlite
+from sqsqlite.errors import Busy, CommitInDoubt, QueueDoesNotExist
+from tests.store.inspection import assert_whole, bodies, rows
+from tests.store.processes import HOLD_WRITE_LOCK, Program
+from tests.store.waiting import Task, until
+from tests.store.wal import count_commits
+
+
+class Surprise(Exception):
+    """What no operation of ours raises."""
+
+
+class Held:
+    """A leader that stands inside its transaction until it is let go, so that others queue up behind it."""
+
+    def __init__(self, sqs):
+        self._store = sqs._store
+        self._inside, self._go_on = threading.Event(), threading.Event()
+        self._leader = Task(self._store.write, self._wait)
+        assert self._inside.wait(20)
+
+    def _wait(self, tx):
+        self._inside.set()
+        assert self._go_on.wait(20)
+
+    def queue_up(self, function, *arguments):
+        """Run it on a thread, and come back when it stands in the queue."""
+        queued = self._store._group_commit._queued
+        before = len(queued)
+        task = Task(function, *arguments)
+        until(lambda: len(queued) > before)
+        return task
+
+    def let_go(self):
+        self._go_on.set()
+        self._leader.outcome()
+
+
+@pytest.fixture
+def held(sqs):
+    return Held(sqs)
+
+
+def test_those_who_queued_up_share_one_commit(sqs, queue, path):
+    held = Held(sqs)
+    before = count_commits(path)
+    tasks = [held.queue_up(queue.send, f"message {number}") for number in range(20)]
+    held.let_go()
+    sent = [task.outcome() for task in tasks]
+    assert len({each.message_id for each in sent}) == 20
+    assert count_commits(path) - before <= 2  # theirs, and the leader's own if it left a trace
+    assert sorted(bodies(queue)) == sorted(f"message {number}" for number in range(20))
+    assert_whole(sqs)
+
+
+def test_threads_without_arrangement_need_fewer_commits_than_operations(path):
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        before = count_commits(path)
+        tasks = [Task(lambda: [queue.send("x") for _ in range(10)]) for _ in range(16)]
+        for task in tasks:
+            task.outcome()
+        assert count_commits(path) - before < 160
+        assert len(queue) == 160
+
+
+def test_each_gets_its_own_answer(sqs, queue, held):
+    """Message ids, receipt handles and refusals find their way to who asked."""
+    sends = [held.queue_up(queue.send, f"message {number}") for number in range(5)]
+    refused = held.queue_up(sqs._store.write, _refuse)
+    receive = held.queue_up(queue.receive, 10)
+    held.let_go()
+    ids = [task.outcome().message_id for task in sends]
+    with pytest.raises(QueueDoesNotExist, match="no such queue"):
+        refused.outcome()
+    assert [(each.message_id, each.body) for each in receive.outcome()] == [
+        (message_id, f"message {number}") for number, message_id in enumerate(ids)
+    ]
+
+
+def _refuse(tx):
+    raise QueueDoesNotExist("no such queue")
+
+
+def _write_then_fail(tx):
+    tx.execute("UPDATE sqs_leases SET visible_at = 1")
+    tx.execute("INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', 'half done', 0)")
+    tx.delta(1).messages += 1000
+    raise Surprise("after a write")
+
+
+def test_surprise_after_a_write_takes_back_its_own_operation_alone(sqs, queue, held):
+    """Those before it and those after it are sent, once each, and the counts are theirs."""
+    before = held.queue_up(queue.send, "before")
+    surprise = held.queue_up(sqs._store.write, _write_then_fail)
+    after = held.queue_up(queue.send, "after")
+    held.let_go()
+    before.outcome()
+    after.outcome()
+    with pytest.raises(Surprise, match="after a write"):
+        surprise.outcome()
+    assert rows(sqs, "SELECT count(*) FROM sqs_queue_tombstones") == [(0,)]
+    assert_whole(sqs)
+    assert bodies(queue) == ["before", "after"]
+
+
+def test_sqlites_refusal_of_one_harms_no_other(sqs, queue, held):
+    def break_a_constraint(tx):
+        tx.execute("INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', NULL, 0)")
+
+    before = held.queue_up(queue.send, "before")
+    broken = held.queue_up(sqs._store.write, break_a_constraint)
+    after = held.queue_up(queue.send, "after")
+    held.let_go()
+    before.outcome()
+    after.outcome()
+    with pytest.raises(Exception, match="NOT NULL constraint failed"):
+        broken.outcome()
+    assert_whole(sqs)
+    assert bodies(queue) == ["before", "after"]
+
+
+def test_nobody_is_answered_before_the_commit(sqs, queue, held):
+    """The last of the group sees, from within, that the first has no answer yet; a second connection sees no row."""
+    seen = {}
+    first = held.queue_up(queue.send, "first")
+
+    def look(tx):
+        seen["in the transaction"] = tx.execute("SELECT count(*) FROM sqs_messages").fetchone()[0]
+        seen["by others"] = Task(rows, sqs, "SELECT count(*) FROM sqs_messages").outcome()
+        seen["answered"] = not first.is_alive()
+
+    last = held.queue_up(sqs._store.write, look)
+    held.let_go()
+    last.outcome()
+    assert seen == {"in the transaction": 1, "by others": [(0,)], "answered": False}
+    first.outcome()
+    assert rows(sqs, "SELECT count(*) FROM sqs_messages") == [(1,)]
+
+
+def test_followers_of_an_interrupted_leader_are_in_doubt_and_the_next_is_served(sqs, queue, held):
+    """Nothing of theirs was kept, but nobody may claim to know that."""
+
+    def interrupt(tx):
+        raise KeyboardInterrupt
+
+    leader = held.queue_up(sqs._store.write, interrupt)
+    follower = held.queue_up(queue.send, "in doubt")
+    held.let_go()
+    with pytest.raises(KeyboardInterrupt):
+        leader.outcome()
+    with pytest.raises(CommitInDoubt):
+        follower.outcome()
+    queue.send("next")
+    assert bodies(queue) == ["next"]
+    assert_whole(sqs)
+
+
+def test_follower_that_is_interrupted_never_leads(path):
+    """Ctrl-C while the main thread waits for others: its place in the queue goes with it."""
+    with sqsqlite.connect(path, busy_timeout=5) as sqs:
+        queue = sqs.create_queue("orders")
+        held = Held(sqs)
+        queued = sqs._store._group_commit._queued
+
+        def press():
+            until(lambda: queued)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        presser = Task(press)
+        with pytest.raises(KeyboardInterrupt):
+            queue.send("interrupted")
+        presser.outcome()
+        held.let_go()
+        queue.send("next")
+        assert bodies(queue) == ["next"]
+
+
+def test_group_behind_a_lock_of_another_program_is_refused_together(path):
+    """20 threads wait for one busy_timeout or two, not for 20 one after the other."""
+    with sqsqlite.connect(path, busy_timeout=0.5) as sqs:
+        queue = sqs.create_queue("orders")
+        with Program(HOLD_WRITE_LOCK, path) as program:
+            assert program.hear() == "held"
+            started = time.monotonic()
+            tasks = [Task(queue.send, "x") for _ in range(20)]
+            for task in tasks:
+                with pytest.raises(Busy):
+                    task.outcome()
+            assert time.monotonic() - started < 3
+            program.tell()
+            assert program.hear() == "free"
+            queue.send("next")
+        assert bodies(queue) == ["next"]
+
+
+def test_many_threads_on_every_operation_leave_true_counts(path):
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders", visibility_timeout=30)
+
+        def work(seed):
+            for number in range(15):
+                queue.send_many([f"{seed} {number} {place}" for place in range(3)])
+                for message in queue.receive(3):
+                    if (seed + number) % 3:
+                        message.delete()
+                    else:
+                        message.change_visibility(0)
+
+        tasks = [Task(work, seed) for seed in range(8)]
+        for task in tasks:
+            task.outcome()
+        assert_whole(sqs)
+
+
+def test_closing_tells_the_next_write_so(sqs, queue):
+    sqs.close()
+    with pytest.raises(sqsqlite.errors.StoreClosed):
+        queue.send("late")
+    assert os.path.exists(sqs._store.path)
