@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqsqlite.errors import Busy, CommitInDoubt, StoreError
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.translate import FULL, primary_code, translate
+from sqsqlite.store.translate import BUSY, FULL, primary_code, translate
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -81,14 +81,27 @@ class GroupCommit:
         waiting = entry.waiting
         assert waiting is not None
         timeout = self._store.busy_timeout
-        if waiting.acquire(timeout=timeout):
-            return
+        try:
+            if waiting.acquire(timeout=timeout):
+                return
+        except BaseException:
+            self._abandon(entry)
+            raise
         with self._mutex:
             if entry in self._queued:
                 self._queued.remove(entry)
                 raise Busy(f"other threads have been writing for {timeout:g} s (busy_timeout)")
         # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
         waiting.acquire()
+
+    def _abandon(self, entry: _Entry) -> None:
+        """Its thread was interrupted while it waited: nobody would lead if it were made leader."""
+        with self._mutex:
+            if entry in self._queued:
+                self._queued.remove(entry)
+            leads = entry.leads
+        if leads:
+            self._hand_over()
 
     def _lead(self, entry: _Entry) -> None:
         store = self._store
@@ -142,11 +155,13 @@ class GroupCommit:
                     CommitInDoubt(f"{store.path}: the thread that committed for this one was interrupted"),
                 )
                 raise
-            full = primary_code(error) == FULL
+            code = primary_code(error)
+            full = code == FULL
             if again and full and store.headroom.release():
                 self._transact(group, committed, again=False)
-            elif len(group) > 1 and isinstance(error, dbapi.Error):
-                # One of them hit the disk's end, say; the others needn't fail with it.
+            elif len(group) > 1 and isinstance(error, dbapi.Error) and code != BUSY:
+                # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
+                # keeps is kept from each of them, and they would wait for it one after the other.
                 for entry in group:
                     self._transact([entry], committed, again=again)
             else:

@@ -71,6 +71,8 @@ class Turnstile:
             try:
                 self._pass(timeout)
             except BaseException:
+                # The turn too: a Ctrl-C may come between taking it and knowing so.
+                fcntl.lockf(self._turn, fcntl.LOCK_UN)
                 self._inside.release()
                 raise
         self._owner = me
