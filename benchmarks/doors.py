@@ -69,7 +69,8 @@ class Queue:
     def receive_and_delete(self) -> str:
         [message] = self._queue.receive()
         message.delete()
-        return message.body
+        body: str = message.body
+        return body
 
     def receive_and_delete_ten(self) -> list[str]:
         messages = self._queue.receive(10)
@@ -84,7 +85,7 @@ class Boto3(Client):
 
     @staticmethod
     def _open(path: Path, synchronous: str) -> Any:
-        from sqsqlite import boto  # type: ignore[attr-defined,unused-ignore]
+        from sqsqlite import boto
 
         return boto.client(path, synchronous=synchronous, busy_timeout=BUSY_TIMEOUT)
 
@@ -92,7 +93,7 @@ class Boto3(Client):
 def has_boto3() -> bool:
     """Whether this checkout has the door, and boto3 is installed."""
     try:
-        from sqsqlite import boto  # type: ignore[attr-defined,unused-ignore]  # noqa: F401
+        from sqsqlite import boto  # noqa: F401
     except ImportError:
         return False
     return True
