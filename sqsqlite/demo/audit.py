@@ -106,15 +106,15 @@ def _after_the_kill(evidence: Evidence) -> list[str]:
     if kill is None or not kill.held:
         return ["no worker was killed while it held messages"]
     dead = {one.message_id for one in evidence.dead_letters}
-    rows = {row.message_id: row for row in evidence.parsed}
+    finishers = {(row.message_id, row.worker) for row in evidence.parsed}
+    finished = {row.message_id for row in evidence.parsed} | dead
     seen_again = {receive.message_id for receive in evidence.returns if receive.receive_count > 1}
     faults = []
     for id_ in kill.held:
-        if id_ not in seen_again:
+        if id_ not in seen_again | dead:  # its last receive may have been the killed worker's
             faults.append(f"{id_} was held by the killed {kill.worker}, and no other received it again")
-        row = rows.get(id_)
-        if row is None and id_ not in dead:
+        if id_ not in finished:
             faults.append(f"{id_} was held by the killed {kill.worker}, and nobody finished it")
-        if row is not None and row.worker == kill.worker:
+        if (id_, kill.worker) in finishers:
             faults.append(f"{id_} was held by {kill.worker} when it was killed, and yet finished by it")
     return faults

@@ -23,7 +23,7 @@ _INSERT_PARSED_FILE = """
     VALUES (:message_id, :path, :functions, :classes, :lines, :worker, :receive_count, :received_at, :parsed_at)
 """
 _SELECT_SOURCE_FILES = "SELECT message_id, path FROM source_files"
-_SELECT_PARSED_FILES = """
+SELECT_PARSED_FILES = """
     SELECT message_id, path, functions, classes, lines, worker, receive_count, received_at, parsed_at FROM parsed_files
 """
 
@@ -70,4 +70,4 @@ def read_sent(sqs: SQS) -> dict[str, str]:
 def read_parsed(sqs: SQS) -> list[Parsed]:
     """All results."""
     with sqs.transaction() as connection:
-        return [Parsed(*row) for row in connection.execute(_SELECT_PARSED_FILES).fetchall()]
+        return [Parsed(*row) for row in connection.execute(SELECT_PARSED_FILES).fetchall()]

@@ -15,7 +15,7 @@ from sqsqlite.demo.journal import Journal, Kill
 from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE
 from sqsqlite.service.inspect import QueueStatistics
 
-VISIBILITY_TIMEOUT = 3  # seconds: what the killed worker held is back that much later
+VISIBILITY_TIMEOUT = 4  # seconds: what the killed worker held is back that much later
 MAX_RECEIVE_COUNT = 3
 PROGRESS_SECONDS = 1.0
 

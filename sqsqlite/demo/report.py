@@ -1,40 +1,30 @@
-"""What the demo prints when it is over."""
+"""What is to be said when the demo is over: numbers and rows, printed by whoever ran it."""
+
+from shlex import quote
+from typing import Any
 
 from sqsqlite.demo.performance import Outcome
 from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE
 
 
-def totals(outcome: Outcome) -> list[tuple[str, str, str]]:
-    """(what, how many, a remark): the sum, one line each."""
+def totals(outcome: Outcome) -> list[dict[str, Any]]:
+    """The sum, a row each: `what`, `count` and a `remark`."""
     evidence, journal = outcome.evidence, outcome.journal
     held = 0 if evidence.kill is None else len(evidence.kill.held)
     rows = evidence.parsed
-    return [
-        ("sent", f"{len(evidence.sent):,}", "one message a source file"),
-        (
-            "processed once",
-            f"{len({row.message_id for row in rows}):,}",
-            f"{sum(row.functions for row in rows):,} functions, {sum(row.classes for row in rows):,} classes, "
-            f"{sum(row.lines for row in rows):,} lines",
-        ),
-        ("dead letters", f"{len(evidence.dead_letters):,}", "unparsable, received until maxReceiveCount"),
-        (
-            "redelivered",
-            f"{len(journal.received_again):,}",
-            f"{held} held by the worker that was killed, the others unparsable or late",
-        ),
-        (
-            "late",
-            f"{journal.totals['late']:,}",
-            "visibility timeout ended at work: rolled back, received again",
-        ),
-        (
-            "rate",
-            f"{rate(outcome):,.0f}",
-            f"messages/s by {outcome.worker_count} workers, until no first receive was left",
-        ),
-        ("seconds", f"{outcome.seconds:.1f}", "in all, with the waits for visibility timeouts"),
-    ]
+    functions, classes = sum(row.functions for row in rows), sum(row.classes for row in rows)
+    found = f"{functions:,} functions, {classes:,} classes, {sum(row.lines for row in rows):,} lines"
+    workers = f"by {outcome.worker_count} worker processes"
+    lines_of_sum = (
+        ("sent", len(evidence.sent), "one message for each source file"),
+        ("processed once", len({row.message_id for row in rows}), found),
+        ("dead letters", len(evidence.dead_letters), "unparsable, received maxReceiveCount times"),
+        ("redelivered", len(journal.received_again), f"{held} of them held by the worker that was killed"),
+        ("late", journal.totals["late"], "timeout ended at work: row rolled back, message received again"),
+        ("messages/s", round(rate(outcome)), f"{workers}, first receives only"),
+        ("seconds", round(outcome.seconds, 1), "in all, with the waits for visibility timeouts to end"),
+    )
+    return [{"what": what, "count": count, "remark": remark} for what, count, remark in lines_of_sum]
 
 
 def rate(outcome: Outcome) -> float:
@@ -46,23 +36,30 @@ def rate(outcome: Outcome) -> float:
     return 1000 * len(first) / max(elapsed_ms, 1)
 
 
-def returns(outcome: Outcome) -> list[tuple[str, str, str, str]]:
-    """(message id, path, receive count, worker) of what the killed worker held, as the others received it."""
-    sent = outcome.evidence.sent
+def returns(outcome: Outcome) -> list[dict[str, Any]]:
+    """What the killed worker held, a row each, as the others received it."""
+    kill = outcome.evidence.kill
     return [
-        (receive.message_id, sent[receive.message_id], str(receive.receive_count), receive.worker)
+        {
+            "message_id": receive.message_id,
+            "path": outcome.evidence.sent[receive.message_id],
+            "receive_count": receive.receive_count,
+            "received_by": receive.worker,
+            "seconds_after_kill": round((receive.at - kill.at) / 1000, 1),
+        }
         for receive in outcome.evidence.returns
+        if kill is not None
     ]
 
 
-def try_next(outcome: Outcome) -> list[str]:
+def next_commands(outcome: Outcome) -> list[str]:
     """Commands to explore the file with."""
-    command = f"sqsqlite --db {outcome.path}"
-    return [
-        f"{command} queues",
-        f"{command} stats",
-        f"{command} peek {DEAD_LETTER_QUEUE}",
-        f"{command} get-queue-attributes --queue-url {QUEUE} --attribute-names All",
-        f"{command} tail {DEAD_LETTER_QUEUE}",
-        f"{command} check",
-    ]
+    verbs = (
+        "queues",
+        "stats",
+        f"peek {DEAD_LETTER_QUEUE}",
+        f"tail {DEAD_LETTER_QUEUE}",
+        f"send {QUEUE} hello",
+        "check",
+    )
+    return [f"sqsqlite --db {quote(str(outcome.path))} {verb}" for verb in verbs]

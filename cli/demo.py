@@ -1,0 +1,96 @@
+"""`sqsqlite demo`: the main job on real input, and its sum."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from sqsqlite.cli.command_line import CommandLine, pass_line
+from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.output import Output
+
+FOLDER = Path("demo-output")
+
+
+@click.command("demo")
+@click.option("--workers", type=click.IntRange(2, 64), default=4, show_default=True, help="Worker processes.")
+@click.option(
+    "--limit", type=click.IntRange(20), metavar="N", help="At most N files, spread over the library."
+)
+@pass_line
+@click.pass_context
+def demo(context: click.Context, line: CommandLine, workers: int, limit: int | None) -> None:
+    """Run workers on real input, kill one, and show that it adds up.
+
+    Sends a message for each source file of Python's own standard library. Worker processes receive, parse and count;
+    each result is written to a table of the application's in the same transaction as the message's delete. One worker
+    is killed (SIGKILL) while it holds messages, and the others receive those again. Files that do not parse end in
+    the dead-letter queue. In the end everything is counted: exit code 1 if anything was lost or done twice.
+
+    The file stays. It is ./demo-output/demo.db, or demo-2.db and so on, unless --db names another new one.
+
+    \b
+      sqsqlite demo
+      sqsqlite demo --workers 8 --limit 500 --db /tmp/demo.db
+    """  # noqa: D301 - Click's mark for lines that stay as they are
+    from sqsqlite.demo.crew import CrewFailed
+    from sqsqlite.demo.performance import perform
+
+    path = _path(context, line)
+    line.say(f"The queues and the results will be in {path}.")
+    try:
+        outcome = perform(path, worker_count=workers, limit=limit, say=line.say)
+    except FileExistsError as error:
+        raise click.UsageError(f"{error}. --db names another.") from error
+    except CrewFailed as error:
+        raise Failure(f"CrewFailed: {error}", FAILED) from error
+    _print(context, line, outcome)
+    if outcome.faults:
+        raise Failure("\n".join(("It does not add up:", *outcome.faults)), FAILED)
+
+
+def _path(context: click.Context, line: CommandLine) -> Path:
+    """The file that --db names, else one that is not there yet. SQSQLITE_DB is the user's own file: not for demos."""
+    root = context.find_root()
+    from_environment = (
+        root.get_parameter_source("db") is ParameterSource.ENVIRONMENT
+        and context.get_parameter_source("db") is not ParameterSource.COMMANDLINE
+    )
+    if line.options.get("db") and not from_environment:
+        return line.path
+    number = 1
+    while (path := FOLDER / (f"demo-{number}.db" if number > 1 else "demo.db")).exists():
+        number += 1
+    return path
+
+
+def _print(context: click.Context, line: CommandLine, outcome: Any) -> None:
+    """Tables for a human unless a format is asked for: this is a show, even when its output goes into a log."""
+    from sqsqlite.demo import report
+
+    if line.options.get("output") not in (None, "table") or line.options.get("query") is not None:
+        line.output.document(
+            {
+                "path": str(outcome.path),
+                "totals": {row["what"]: row["count"] for row in report.totals(outcome)},
+                "received_again": report.returns(outcome),
+                "faults": outcome.faults,
+            }
+        )
+        return
+    output = Output("table", path=line.options.get("out"))
+    try:
+        output.rows(report.totals(outcome))
+        if returns := report.returns(outcome):
+            line.say("\nWhat the killed worker held, received again:")
+            output.rows(returns)
+    finally:
+        output.close()
+    line.say("\nsqsqlite stats:")
+    root = context.find_root().command
+    root.main(["--db", str(outcome.path), "--output", "table", "stats"], "sqsqlite", standalone_mode=False)
+    if not outcome.faults:
+        line.say("\nIt adds up: sent = processed once + dead letters. To look around:")
+        for command in report.next_commands(outcome):
+            line.say(f"  {command}")

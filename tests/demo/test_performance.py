@@ -1,0 +1,112 @@
+"""The whole demo on a part of the library: real processes, a real kill, and a file that stays."""
+
+from dataclasses import replace
+
+import pytest
+
+import sqsqlite
+from sqsqlite.demo import ledger, performance, report, worker
+from sqsqlite.demo.crew import Crew, CrewFailed
+
+LIMIT = 150
+
+
+@pytest.fixture(scope="module")
+def said():
+    return []
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory, said):
+    path = tmp_path_factory.mktemp("demo") / "output" / "demo.db"
+    return performance.perform(path, worker_count=3, limit=LIMIT, say=said.append)
+
+
+def test_it_adds_up(outcome):
+    evidence = outcome.evidence
+    assert outcome.faults == []
+    assert len(evidence.sent) == LIMIT
+    assert len(evidence.parsed) + len(evidence.dead_letters) == LIMIT
+    assert evidence.dead_letters != []
+
+
+def test_what_the_killed_worker_held_was_finished_by_others(outcome):
+    evidence = outcome.evidence
+    assert len(evidence.kill.held) >= 1
+    finished_by = {row.message_id: row.worker for row in evidence.parsed}
+    dead = {letter.message_id for letter in evidence.dead_letters}
+    assert all(id_ in dead or finished_by[id_] != evidence.kill.worker for id_ in evidence.kill.held)
+    assert [receive for receive in evidence.returns if receive.receive_count < 2] == []
+
+
+def test_each_message_of_the_killed_worker_is_shown_again(outcome, said):
+    rows = report.returns(outcome)
+    assert {row["message_id"] for row in rows} <= set(outcome.evidence.kill.held)
+    assert len(rows) >= 1
+    for row in rows:
+        again = (
+            f"{row['received_by']} received {row['message_id']} again, receive count {row['receive_count']}, "
+        )
+        assert any(line.startswith(again) for line in said)
+
+
+def test_the_numbers_are_those_of_the_tables(outcome):
+    counts = {row["what"]: row["count"] for row in report.totals(outcome)}
+    assert counts["sent"] == LIMIT
+    assert counts["processed once"] + counts["dead letters"] == LIMIT
+    assert counts["redelivered"] >= len(outcome.evidence.returns) >= 1
+    assert counts["messages/s"] > 0
+
+
+def test_the_file_stays_to_be_looked_at(outcome):
+    with sqsqlite.connect(outcome.path) as sqs:
+        assert len(sqs.queue(worker.QUEUE)) == 0
+        assert len(sqs.queue(worker.DEAD_LETTER_QUEUE)) == len(outcome.evidence.dead_letters)
+        assert len(ledger.read_parsed(sqs)) == len(outcome.evidence.parsed)
+
+
+def test_a_row_deleted_behind_its_back_is_missed(outcome):
+    """The same audit, on the same file, after the application's table lost a row and got another twice."""
+    with sqsqlite.connect(outcome.path) as sqs:
+        lost, twice = ledger.read_parsed(sqs)[:2]
+        with sqs.transaction() as connection:
+            connection.execute("DELETE FROM parsed_files WHERE message_id = ?", (lost.message_id,))
+            ledger.enter_parsed(connection, twice)
+            damaged = replace(
+                outcome.evidence,
+                parsed=[ledger.Parsed(*row) for row in connection.execute(ledger.SELECT_PARSED_FILES)],
+            )
+            connection.execute("DELETE FROM parsed_files WHERE message_id = ?", (twice.message_id,))
+            ledger.enter_parsed(connection, twice)
+            ledger.enter_parsed(connection, lost)
+    assert f"{twice.message_id} was processed 2 times" in performance.find_faults(damaged)
+    assert f"{lost.path} ({lost.message_id}) was lost" in performance.find_faults(damaged)
+
+
+def test_a_file_that_is_there_is_left_alone(tmp_path):
+    path = tmp_path / "orders.db"
+    path.write_bytes(b"mine")
+    with pytest.raises(FileExistsError, match="begins with a new file"):
+        performance.perform(path, say=print)
+    assert path.read_bytes() == b"mine"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_worker_that_fails_ends_the_demo(tmp_path, capfd):
+    """Here it finds no queue."""
+    path = tmp_path / "demo.db"
+    sqsqlite.connect(path).close()
+    with Crew(path, 1) as crew, pytest.raises(CrewFailed, match="worker-1 ended with exit code 1"):
+        list(crew.events())
+    assert "QueueDoesNotExist" in capfd.readouterr().err
+
+
+def test_a_library_without_unparsable_files_gets_a_truncated_one(tmp_path, monkeypatch):
+    library = tmp_path / "lib"
+    library.mkdir()
+    for name in ("a.py", "b.py", "c.py"):
+        (library / name).write_text("pass\n")
+    monkeypatch.setattr(performance.sources, "standard_library", lambda: library)
+    everything = performance.choose(tmp_path, None, print)
+    assert everything == [library / "a.py", library / "b.py", library / "c.py", tmp_path / "truncated.py"]
+    assert performance.choose(tmp_path, 2, print) == [library / "a.py", tmp_path / "truncated.py"]

@@ -1,0 +1,109 @@
+"""One worker's dealings with one message, in this process and on a manual clock."""
+
+import pytest
+
+import sqsqlite
+from sqsqlite.demo import ledger, worker
+
+
+@pytest.fixture
+def clock():
+    return sqsqlite.ManualClock()
+
+
+@pytest.fixture
+def sqs(tmp_path, clock):
+    with sqsqlite.connect(tmp_path / "demo.db", clock=clock) as opened:
+        with opened.transaction() as connection:
+            ledger.create(connection)
+        dead = opened.create_queue(worker.DEAD_LETTER_QUEUE)
+        opened.create_queue(worker.QUEUE, visibility_timeout=4, dead_letter_queue=dead, max_receive_count=3)
+        yield opened
+
+
+@pytest.fixture
+def queue(sqs):
+    return sqs.queue(worker.QUEUE)
+
+
+@pytest.fixture
+def good(tmp_path):
+    file = tmp_path / "good.py"
+    file.write_text("def f(): ...\n")
+    return str(file)
+
+
+@pytest.fixture
+def bad(tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text("def f(\n")
+    return str(file)
+
+
+def settle(sqs, message):
+    return worker.settle(sqs, "worker-1", message, 1_000)
+
+
+def test_a_parsed_file_has_its_row_and_its_message_is_gone(sqs, queue, good):
+    sent = queue.send(good)
+    [message] = queue.receive()
+    assert settle(sqs, message) == "parsed"
+    [row] = ledger.read_parsed(sqs)
+    assert (row.message_id, row.path, row.functions, row.classes, row.lines) == (
+        sent.message_id,
+        good,
+        1,
+        0,
+        1,
+    )
+    assert (row.worker, row.receive_count, row.received_at) == ("worker-1", 1, 1_000)
+    assert len(queue) == 0
+
+
+def test_a_message_whose_timeout_ended_leaves_no_row(sqs, queue, good, clock):
+    """The row is rolled back with the delete that was refused; the message is received again."""
+    queue.send(good)
+    [message] = queue.receive()
+    clock.advance(seconds=4)
+    assert settle(sqs, message) == "late"
+    assert ledger.read_parsed(sqs) == []
+    [again] = queue.receive()
+    assert again.receive_count == 2
+    assert settle(sqs, again) == "parsed"
+    assert len(ledger.read_parsed(sqs)) == 1
+
+
+def test_a_file_that_does_not_parse_is_tried_again_until_it_is_a_dead_letter(sqs, queue, bad, clock):
+    sent = queue.send(bad)
+    for _ in range(3):
+        [message] = queue.receive()
+        assert settle(sqs, message) == "refused"
+        clock.advance(seconds=worker.PAUSE_SECONDS)
+    assert queue.receive() == []
+    [dead] = sqs.queue(worker.DEAD_LETTER_QUEUE).peek()
+    assert (dead.message_id, dead.body, dead.receive_count) == (sent.message_id, bad, 3)
+
+
+def test_a_file_that_does_not_parse_in_time_is_late(sqs, queue, bad, clock):
+    queue.send(bad)
+    [message] = queue.receive()
+    clock.advance(seconds=4)
+    assert settle(sqs, message) == "late"
+
+
+def test_a_worker_tells_what_it_received_and_what_became_of_it(sqs, queue, good):
+    first, second = queue.send(good), queue.send(good)
+    told = []
+
+    def tell(event):
+        told.append({name: value for name, value in event.items() if name != "at"})
+        if len(told) == 3:
+            queue.delete()
+
+    with pytest.raises(sqsqlite.errors.QueueDoesNotExist):
+        worker.work(sqs, "worker-1", tell)
+    assert told == [
+        {"event": "received", "messages": [[first.message_id, 1], [second.message_id, 1]]},
+        {"event": "parsed", "message_id": first.message_id},
+        {"event": "parsed", "message_id": second.message_id},
+    ]
