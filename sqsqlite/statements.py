@@ -48,19 +48,18 @@ SELECT coalesce(max(minute_at), 0) FROM sqs_queue_counts
 SELECT_QUEUE = """
 -- By the unique index on (account_id, name). Read in each operation's own transaction: no cache to go stale.
 SELECT
-    id, epoch_id, fifo, account_id, name, delay_seconds, maximum_message_size_bytes, message_retention_period_seconds,
-    receive_message_wait_time_seconds, visibility_timeout_seconds, dead_letter_target_arn, max_receive_count,
+    id, epoch_id, fifo, delay_seconds, maximum_message_size_bytes, message_retention_period_seconds,
     holds_dead_letters
 FROM sqs_queues
 WHERE account_id = ? AND name = ?
 """
 
 SELECT_QUEUE_TO_RECEIVE = """
--- The queue, its counts, and whether a hidden message is due: one look at all that a receive depends on.
+-- The queue, its counts, and when the next hidden message is due: one look at all that a receive depends on.
 SELECT
-    q.id, q.epoch_id, q.fifo, q.account_id, q.name, q.delay_seconds, q.maximum_message_size_bytes,
-    q.message_retention_period_seconds, q.receive_message_wait_time_seconds, q.visibility_timeout_seconds,
-    q.dead_letter_target_arn, q.max_receive_count, q.holds_dead_letters,
+    q.id, q.epoch_id, q.fifo, q.delay_seconds, q.maximum_message_size_bytes, q.message_retention_period_seconds,
+    q.holds_dead_letters,
+    q.receive_message_wait_time_seconds, q.visibility_timeout_seconds, q.dead_letter_target_arn, q.max_receive_count,
     c.messages, c.in_flight, c.delayed, c.turn,
     (
         SELECT min(l.visible_at) FROM sqs_leases AS l

@@ -4,22 +4,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqsqlite import statements as sql
-from sqsqlite.engine.rows import QUEUE_COLUMNS, Claim, Queue
+from sqsqlite.engine.rows import Claim, Queue
 from sqsqlite.names import queue_arn, queue_name
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
 
-def find_target(tx: "Transaction", queue: Queue) -> Queue | None:
-    """The queue that `queue`'s RedrivePolicy names, if it exists (a queue deleted and made again is the same name)."""
-    if queue.dead_letter_target_arn is None:
+def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queue | None:
+    """The queue that the RedrivePolicy names, if it exists (a queue deleted and made again has the same name)."""
+    if target_arn is None:
         return None
-    account_id, name = queue_name(queue.dead_letter_target_arn)
-    row = tx.execute(sql.SELECT_QUEUE, (account_id, name)).fetchone()
+    account_id, name = queue_name(target_arn)
+    where = (account_id or queue.account_id, name)
+    row = tx.execute(sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         return None
-    target = Queue._make(row[:QUEUE_COLUMNS])
+    target = Queue(*row, *where)
     return target if target.id != queue.id else None
 
 

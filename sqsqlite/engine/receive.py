@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqsqlite import statements as sql
 from sqsqlite.engine import dead_letters
-from sqsqlite.engine.rows import Claim, Counts, Queue, Received, StoredMessage
+from sqsqlite.engine.rows import Claim, Queue, Receivable, Received, StoredMessage
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -27,7 +27,7 @@ def promote(tx: "Transaction", queue: Queue) -> None:
 
 
 def claim(
-    tx: "Transaction", queue: Queue, counts: Counts, max_messages: int, visibility_timeout_seconds: int
+    tx: "Transaction", queue: Queue, state: Receivable, max_messages: int, visibility_timeout_seconds: int
 ) -> list[Received]:
     """Claim up to `max_messages` visible messages, hide them for `visibility_timeout_seconds`, and read them.
 
@@ -35,7 +35,7 @@ def claim(
     for others.
     """
     now_ms = tx.now_ms
-    if counts.next_visible_at is not None and counts.next_visible_at <= now_ms:
+    if state.is_due(now_ms):
         promote(tx, queue)
     visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
     rows = tx.execute(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
@@ -45,8 +45,8 @@ def claim(
     if visible_at:
         delta.in_flight += len(rows)
     claims = [Claim(*row) for row in rows]
-    if _needs_fixing(queue, claims, now_ms):
-        claims = _fix(tx, queue, claims, max_messages, visible_at)
+    if _needs_fixing(queue, state, claims, now_ms):
+        claims = _fix(tx, queue, state, claims, max_messages, visible_at)
         if not claims:
             return []
     if len(claims) > 1:
@@ -57,19 +57,22 @@ def claim(
     return _read(tx, queue, claims)
 
 
-def _needs_fixing(queue: Queue, claims: list[Claim], now_ms: int) -> bool:
+def _needs_fixing(queue: Queue, state: Receivable, claims: list[Claim], now_ms: int) -> bool:
     expired_at = queue.expired_at(now_ms)
-    limit = queue.max_receive_count
+    limit = state.max_receive_count
     for found in claims:
         if found.sent_at <= expired_at or (limit is not None and found.queue_receive_count > limit):
             return True
     return False
 
 
-def _fix(tx: "Transaction", queue: Queue, claims: list[Claim], asked: int, visible_at: int) -> list[Claim]:
+def _fix(
+    tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
+) -> list[Claim]:
     """Sort out what may not be handed out, and claim others instead."""
     expired_at = queue.expired_at(tx.now_ms)
-    target = dead_letters.find_target(tx, queue)
+    target = dead_letters.find_target(tx, queue, state.dead_letter_target_arn)
+    limit = state.max_receive_count
     hidden = visible_at > 0
     kept: list[Claim] = []
     for _ in range(ROUNDS):
@@ -77,10 +80,10 @@ def _fix(tx: "Transaction", queue: Queue, claims: list[Claim], asked: int, visib
         after_id = last.id
         expired = [found for found in claims if found.sent_at <= expired_at]
         live = [found for found in claims if found.sent_at > expired_at]
-        if target is not None and queue.max_receive_count is not None:
+        if target is not None and limit is not None:
             # Without a target (there is no such queue any more) exhausted messages stay receivable here.
-            exhausted = [found for found in live if found.queue_receive_count > queue.max_receive_count]
-            live = [found for found in live if found.queue_receive_count <= queue.max_receive_count]
+            exhausted = [found for found in live if found.queue_receive_count > limit]
+            live = [found for found in live if found.queue_receive_count <= limit]
             if exhausted:
                 dead_letters.move(tx, queue, target, exhausted, hidden=hidden)
         kept += live

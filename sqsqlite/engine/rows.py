@@ -4,38 +4,47 @@ from typing import NamedTuple
 
 
 class Queue(NamedTuple):
-    """What an operation on messages needs of its queue's row."""
+    """What every operation on messages needs of its queue's row."""
 
     id: int
     epoch_id: int
     fifo: int
-    account_id: str
-    name: str
     delay_seconds: int
     maximum_message_size_bytes: int
     message_retention_period_seconds: int
-    receive_message_wait_time_seconds: int
-    visibility_timeout_seconds: int
-    dead_letter_target_arn: str | None
-    max_receive_count: int | None
     holds_dead_letters: int
+    account_id: str
+    name: str
 
     def expired_at(self, now_ms: int) -> int:
         """Messages sent at or before this instant are beyond the queue's retention."""
         return now_ms - self.message_retention_period_seconds * 1000
 
 
-QUEUE_COLUMNS = len(Queue._fields)
+QUEUE_COLUMNS = 7
+"""Columns at the front of SELECT_QUEUE and SELECT_QUEUE_TO_RECEIVE; the rest of a Queue is what it was found by."""
 
 
-class Counts(NamedTuple):
-    """What `sqs_queue_counts` and the hidden index say beside a queue's row, before a receive."""
+class Receivable(NamedTuple):
+    """What a receive needs beside the queue: its own settings, its counts, and the next instant of a hidden message."""
 
+    receive_message_wait_time_seconds: int
+    visibility_timeout_seconds: int
+    dead_letter_target_arn: str | None
+    max_receive_count: int | None
     messages: int
     in_flight: int
     delayed: int
     turn: int
     next_visible_at: int | None
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether a delay or timeout has ended that no claim has promoted yet."""
+        return self.next_visible_at is not None and self.next_visible_at <= now_ms
+
+    def may_have(self, now_ms: int) -> bool:
+        """Whether there is something to claim at this instant."""
+        return self.messages > self.in_flight + self.delayed or self.is_due(now_ms)
 
 
 class Claim(NamedTuple):

@@ -55,16 +55,24 @@ def append(
 
 def _all_plain(messages: "Sequence[PreparedMessage]") -> bool:
     for message in messages:
-        if message.attributes_json is not None or message.group_id is not None or message.trace_header is not None:
+        if (
+            message.attributes_json is not None
+            or message.group_id is not None
+            or message.trace_header is not None
+        ):
             return False
     return True
 
 
-def _insert_plain(tx: "Transaction", messages: "Sequence[PreparedMessage]", message_ids: list[bytearray]) -> int:
+def _insert_plain(
+    tx: "Transaction", messages: "Sequence[PreparedMessage]", message_ids: list[bytearray]
+) -> int:
     """Body and ids only. Gives the first row id; the others follow it, since nobody else can write meanwhile."""
     if len(messages) == 1:
         message = messages[0]
-        return int(tx.execute(sql.INSERT_PLAIN_MESSAGE, (message_ids[0], message.body_md5, message.body)).lastrowid)
+        return int(
+            tx.execute(sql.INSERT_PLAIN_MESSAGE, (message_ids[0], message.body_md5, message.body)).lastrowid
+        )
     rows: list[Any] = []
     for message, message_id in zip(messages, message_ids, strict=True):
         rows += (message_id, message.body_md5, message.body)

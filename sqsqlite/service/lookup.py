@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
-from sqsqlite.engine.rows import QUEUE_COLUMNS, Counts, Queue
+from sqsqlite.engine.rows import QUEUE_COLUMNS, Queue, Receivable
 from sqsqlite.errors import QueueDoesNotExist, UnsupportedOperation
 from sqsqlite.names import NO_SUCH_QUEUE, queue_name
 
@@ -26,18 +26,20 @@ def find(execute: Any, queue_url: str, caller: "Caller") -> Queue:
     Raises:
         QueueDoesNotExist: no queue of this name in the account.
     """
-    row = execute(sql.SELECT_QUEUE, place(queue_url, caller)).fetchone()
+    where = place(queue_url, caller)
+    row = execute(sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    return Queue._make(row)
+    return Queue(*row, *where)
 
 
-def find_with_counts(execute: Any, queue_url: str, caller: "Caller") -> tuple[Queue, Counts]:
-    """The queue's row and its counts, by one statement. Raises as `find`."""
-    row = execute(sql.SELECT_QUEUE_TO_RECEIVE, place(queue_url, caller)).fetchone()
+def find_to_receive(execute: Any, queue_url: str, caller: "Caller") -> tuple[Queue, Receivable]:
+    """The queue's row and what else a receive needs, by one statement. Raises as `find`."""
+    where = place(queue_url, caller)
+    row = execute(sql.SELECT_QUEUE_TO_RECEIVE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    return Queue._make(row[:QUEUE_COLUMNS]), Counts._make(row[QUEUE_COLUMNS:])
+    return Queue(*row[:QUEUE_COLUMNS], *where), Receivable(*row[QUEUE_COLUMNS:])
 
 
 def find_row(execute: Any, queue_url: str, caller: "Caller") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sqsqlite import statements as sql
 from sqsqlite.digests import md5_of_attributes
 from sqsqlite.engine import receive
-from sqsqlite.engine.rows import QUEUE_COLUMNS, Counts, Queue, Received
+from sqsqlite.engine.rows import Queue, Receivable, Received
 from sqsqlite.errors import InvalidParameterValue, OverLimit
 from sqsqlite.message_attributes import load_attributes
 from sqsqlite.responses import Message, ReceiveMessageResponse
@@ -51,29 +51,21 @@ def _looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Ca
     """A look without a transaction, where the last receive found nothing: an empty queue then costs no write lock."""
     if request.queue_url not in store.found_empty:
         return False
-    row = store.look(sql.SELECT_QUEUE_TO_RECEIVE, lookup.place(request.queue_url, caller))
-    if row is None:
-        return False
-    counts = Counts._make(row[QUEUE_COLUMNS:])
-    return not _may_have(counts, store.clock.now_ms())
-
-
-def _may_have(counts: Counts, now_ms: int) -> bool:
-    if counts.messages > counts.in_flight + counts.delayed:
-        return True
-    return counts.next_visible_at is not None and counts.next_visible_at <= now_ms
+    with store.readers.lent() as connection:
+        _, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
+    return not state.may_have(store.clock.now_ms())
 
 
 def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> ReceiveMessageResponse:
     store.found_empty.add(request.queue_url)
     started_at = store.clock.now_ms()
     with store.reading() as connection:
-        queue, counts = lookup.find_with_counts(connection.execute, request.queue_url, caller)
+        queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
     lookup.refuse_fifo(queue)
     _check(queue, request)
     wait_seconds = request.wait_time_seconds
     if wait_seconds is None:
-        wait_seconds = queue.receive_message_wait_time_seconds
+        wait_seconds = state.receive_message_wait_time_seconds
     if not wait_seconds:
         store.count_empty_receive(queue.epoch_id)
         return ReceiveMessageResponse()
@@ -85,13 +77,13 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
             waiter.event.clear()
             waiter.due_at = None
             with store.reading() as connection:
-                queue, counts = lookup.find_with_counts(connection.execute, request.queue_url, caller)
-            if _may_have(counts, store.clock.now_ms()):
-                response, counts = store.write(claim, request, caller)
+                queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
+            if state.may_have(store.clock.now_ms()):
+                response, state = store.write(claim, request, caller)
                 if response.messages:
                     store.found_empty.discard(request.queue_url)
                     return response
-            if not _sleep(store, waiter, counts.next_visible_at, until):
+            if not _sleep(store, waiter, state.next_visible_at, until):
                 break
     finally:
         store.waker.forget(waiter)
@@ -130,35 +122,34 @@ def _check(queue: Queue, request: "requests.ReceiveMessage") -> None:
 
 def claim(
     tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
-) -> tuple[ReceiveMessageResponse, Counts]:
-    """One claim, without waiting: the answer, and the counts it found."""
-    queue, counts = lookup.find_with_counts(tx.execute, request.queue_url, caller)
+) -> tuple[ReceiveMessageResponse, Receivable]:
+    """One claim, without waiting: the answer, and the state it found."""
+    queue, state = lookup.find_to_receive(tx.execute, request.queue_url, caller)
     lookup.refuse_fifo(queue)
     _check(queue, request)
-    if not _may_have(counts, tx.now_ms) and queue.epoch_id not in tx.deltas:
-        return ReceiveMessageResponse(), counts
-    room = _room_in_flight(tx, queue, counts)
+    # Counts of this very transaction are not in the row yet.
+    if not state.may_have(tx.now_ms) and queue.epoch_id not in tx.deltas:
+        return ReceiveMessageResponse(), state
+    room = _room_in_flight(tx, queue, state)
     timeout = request.visibility_timeout
     if timeout is None:
-        timeout = queue.visibility_timeout_seconds
-    asked = min(request.max_number_of_messages or 1, room)
-    found = receive.claim(tx, queue, counts, asked, timeout)
+        timeout = state.visibility_timeout_seconds
+    found = receive.claim(tx, queue, state, min(request.max_number_of_messages or 1, room), timeout)
     if not found:
-        return ReceiveMessageResponse(), counts
-    return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), counts
+        return ReceiveMessageResponse(), state
+    return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), state
 
 
-def _room_in_flight(tx: "Transaction", queue: Queue, counts: Counts) -> int:
+def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable) -> int:
     """How many more messages may be in flight. Source: quotas, "In-flight messages (standard queue)"."""
     delta = tx.deltas.get(queue.epoch_id)
-    in_flight = counts.in_flight + (delta.in_flight if delta is not None else 0)
+    in_flight = state.in_flight + (delta.in_flight if delta is not None else 0)
     limit = tx.settings.limits.standard_in_flight_count
-    if in_flight < limit:
-        return limit - in_flight
-    if counts.next_visible_at is not None and counts.next_visible_at <= tx.now_ms:
-        # Ended timeouts still counted: promoted first, they make room.
-        due = tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[0]
-        in_flight -= due
+    if in_flight >= limit and state.is_due(tx.now_ms):
+        # Timeouts that have ended are still counted: they make room.
+        in_flight -= tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[
+            0
+        ]
     if in_flight >= limit:
         raise OverLimit(_OVER_LIMIT)
     return limit - in_flight
@@ -180,7 +171,9 @@ def _message(tx: "Transaction", queue: Queue, request: "requests.ReceiveMessage"
     )
 
 
-def _system_attributes(queue: Queue, request: "requests.ReceiveMessage", found: Received) -> dict[str, str] | None:
+def _system_attributes(
+    queue: Queue, request: "requests.ReceiveMessage", found: Received
+) -> dict[str, str] | None:
     asked = request.system_attribute_names
     if not asked:
         return None

@@ -49,9 +49,9 @@ class GroupCommit:
 
     def __init__(self, store: "Store") -> None:
         self._store = store
-        self._mutex = threading.Lock()
+        # Held by whoever leads; handed from leader to leader without being released.
+        self._leading = threading.Lock()
         self._queued: deque[_Entry] = deque()
-        self._led = False
 
     def run(self, operation: Callable[..., R], *arguments: Any) -> R:
         """`operation(tx, *arguments)` in a transaction, committed (and synced, by the level) when this returns.
@@ -61,47 +61,33 @@ class GroupCommit:
             CommitInDoubt: the commit failed so that nobody knows whether it will be there after a restart.
         """
         entry = _Entry(operation, arguments)
-        with self._mutex:
-            if self._led:
-                entry.waiting = threading.Lock()
-                entry.waiting.acquire()
-                self._queued.append(entry)
-            else:
-                self._led = True
-        if entry.waiting is not None:
-            self._wait(entry)
+        if not self._leading.acquire(False):
+            self._queue(entry)
             if not entry.leads:
-                result: R = entry.outcome()
-                return result
+                queued: R = entry.outcome()
+                return queued
         self._lead(entry)
-        result = entry.outcome()
+        result: R = entry.outcome()
         return result
 
-    def _wait(self, entry: _Entry) -> None:
-        waiting = entry.waiting
-        assert waiting is not None
-        timeout = self._store.busy_timeout
-        try:
-            if waiting.acquire(timeout=timeout):
-                return
-        except BaseException:
-            self._abandon(entry)
-            raise
-        with self._mutex:
-            if entry in self._queued:
-                self._queued.remove(entry)
-                raise Busy(f"other threads have been writing for {timeout:g} s (busy_timeout)")
-        # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
+    def _queue(self, entry: _Entry) -> None:
+        """Wait until a leader has taken care of the entry, or has made it the next leader."""
+        entry.waiting = waiting = threading.Lock()
         waiting.acquire()
-
-    def _abandon(self, entry: _Entry) -> None:
-        """Its thread was interrupted while it waited: nobody would lead if it were made leader."""
-        with self._mutex:
-            if entry in self._queued:
-                self._queued.remove(entry)
-            leads = entry.leads
-        if leads:
+        self._queued.append(entry)
+        # The leader may have gone between our look and the append: then nobody else will see the entry.
+        if self._leading.acquire(False):
             self._hand_over()
+        timeout = self._store.busy_timeout
+        if waiting.acquire(timeout=timeout):
+            return
+        try:
+            self._queued.remove(entry)
+        except ValueError:
+            # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
+            waiting.acquire()
+        else:
+            raise Busy(f"other threads have been writing for {timeout:g} s (busy_timeout)")
 
     def _lead(self, entry: _Entry) -> None:
         store = self._store
@@ -114,9 +100,8 @@ class GroupCommit:
                 entry.error = error
                 return
             try:
-                with self._mutex:
-                    while self._queued and len(group) < GROUP_LIMIT:
-                        group.append(self._queued.popleft())
+                if self._queued:
+                    self._gather(group)
                 self._transact(group, committed)
             finally:
                 store.turnstile.leave()
@@ -128,15 +113,28 @@ class GroupCommit:
         for tx in committed:
             store.committed(tx)
 
-    def _hand_over(self) -> None:
-        with self._mutex:
-            if not self._queued:
-                self._led = False
+    def _gather(self, group: list[_Entry]) -> None:
+        while len(group) < GROUP_LIMIT:
+            try:
+                group.append(self._queued.popleft())
+            except IndexError:
                 return
-            successor = self._queued.popleft()
-            successor.leads = True
-            assert successor.waiting is not None
-            successor.waiting.release()
+
+    def _hand_over(self) -> None:
+        """Make the first of those who wait the leader; if there is none, the next to come leads."""
+        while True:
+            try:
+                successor = self._queued.popleft()
+            except IndexError:
+                self._leading.release()
+                # Somebody may have queued up in between, and found the lock still held.
+                if not self._queued or not self._leading.acquire(False):
+                    return
+            else:
+                successor.leads = True
+                assert successor.waiting is not None
+                successor.waiting.release()
+                return
 
     def _transact(self, group: list[_Entry], committed: "list[Transaction]", *, again: bool = True) -> None:
         """Run the group and commit it. Whatever happens, each entry ends with a result or an error."""
@@ -171,7 +169,9 @@ class GroupCommit:
 
     def _attempt(self, connection: Any, group: list[_Entry]) -> "Transaction":
         tx = self._store.begin(connection)
-        if not _run_plain(tx, group):
+        if len(group) == 1:
+            _run_alone(tx, group[0])
+        elif not _run_plain(tx, group):
             # Something failed after it had written, which should not happen: once more, each by itself.
             connection.execute("ROLLBACK")
             tx = self._store.begin(connection)
@@ -195,6 +195,22 @@ def _fail(group: list[_Entry], error: Exception, cause: Exception | None = None)
         error.__cause__ = cause
     for entry in group:
         entry.result, entry.error = None, error
+
+
+def _run_alone(tx: "Transaction", entry: _Entry) -> None:
+    """One operation; a refusal leaves nothing to commit."""
+    entry.error = None
+    changes = tx.connection.total_changes
+    try:
+        entry.result = entry.operation(tx, *entry.arguments)
+    except dbapi.Error:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is this entry's outcome
+        if tx.connection.total_changes != changes:
+            tx.execute("ROLLBACK")
+            tx.execute("BEGIN IMMEDIATE")
+            tx.forget()
+        entry.error = error
 
 
 def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:

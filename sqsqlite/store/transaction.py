@@ -67,6 +67,12 @@ class Transaction:
         self.wakes: dict[int, int] = {}
         self.sweep = False
 
+    def forget(self) -> None:
+        """After a rollback: nothing was counted, nobody is to be woken."""
+        self.deltas.clear()
+        self.wakes.clear()
+        self.sweep = False
+
     def delta(self, epoch_id: int) -> Delta:
         """This transaction's changes to the counts of one epoch."""
         found = self.deltas.get(epoch_id)

@@ -28,6 +28,10 @@ POLL_PRESSING = 0.00004
 PRESSING_AFTER = 0.003
 
 
+_TRY = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
+_UNLOCK = 0 if fcntl is None else fcntl.LOCK_UN
+
+
 class Turnstile:
     """The turn to write to one file. One object a file and process (`turnstile_for`)."""
 
@@ -57,42 +61,49 @@ class Turnstile:
             Busy: others kept the turn for all of `timeout`.
             TransactionInProgress: this thread already has it.
         """
-        me = threading.get_ident()
-        if self._owner == me:
-            raise TransactionInProgress(
-                "this thread already holds a write transaction on the file: pass it as `connection=`, or leave it first"
-            )
         if not self._inside.acquire(False):
-            started = time.monotonic()
-            if not self._inside.acquire(True, timeout):
-                raise Busy(f"another thread has been writing for {timeout:g} s (busy_timeout)")
-            timeout -= time.monotonic() - started
+            timeout = self._wait_inside(timeout)
         if fcntl is not None:
             try:
                 self._pass(timeout)
             except BaseException:
-                # The turn too: a Ctrl-C may come between taking it and knowing so.
-                fcntl.lockf(self._turn, fcntl.LOCK_UN)
                 self._inside.release()
                 raise
-        self._owner = me
+        self._owner = threading.get_ident()
+
+    def _wait_inside(self, timeout: float) -> float:
+        """For the turn of another thread of this process. Gives what is left of the timeout."""
+        if self._owner == threading.get_ident():
+            raise TransactionInProgress(
+                "this thread already holds a write transaction on the file: pass it as `connection=`, or leave it first"
+            )
+        started = time.monotonic()
+        if not self._inside.acquire(True, timeout):
+            raise Busy(f"another thread has been writing for {timeout:g} s (busy_timeout)")
+        return timeout - (time.monotonic() - started)
 
     def _pass(self, timeout: float) -> None:
-        deadline = None
-        if not _lock(self._waiting_room):
-            deadline = time.monotonic() + timeout
-            _poll(self._waiting_room, deadline, timeout)
+        """Through the waiting room to the turn: where nobody else is, three calls."""
+        waiting_room, turn, lock = self._waiting_room, self._turn, fcntl.lockf
+        deadline = 0.0
         try:
-            if not _lock(self._turn):
-                _poll(self._turn, deadline or time.monotonic() + timeout, timeout, pressing=True)
+            lock(waiting_room, _TRY)
+        except (BlockingIOError, PermissionError):
+            deadline = time.monotonic() + timeout
+            _poll(waiting_room, deadline, timeout)
+        try:
+            try:
+                lock(turn, _TRY)
+            except (BlockingIOError, PermissionError):
+                _poll(turn, deadline or time.monotonic() + timeout, timeout, pressing=True)
         finally:
-            fcntl.lockf(self._waiting_room, fcntl.LOCK_UN)
+            lock(waiting_room, _UNLOCK)
 
     def leave(self) -> None:
         """Give the turn up."""
         self._owner = None
         if fcntl is not None:
-            fcntl.lockf(self._turn, fcntl.LOCK_UN)
+            fcntl.lockf(self._turn, _UNLOCK)
         self._inside.release()
 
     def after_fork_in_child(self) -> None:
@@ -103,7 +114,7 @@ class Turnstile:
 
 def _lock(descriptor: int) -> bool:
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(descriptor, _TRY)
     except (BlockingIOError, PermissionError):
         return False
     return True
