@@ -1,0 +1,236 @@
+"""A process that forks while it uses a queue: parent and child both go on, and the file stays whole."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import sqsqlite
+from sqsqlite.store import connections
+from tests.store.inspection import assert_whole, bodies
+from tests.store.waiting import Task, until
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
+    # From Python 3.12 on; forking with threads about is just what is tested.
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+
+
+class Child:
+    """A forked child that runs a function and ends; what it returns or raises comes back as text."""
+
+    def __init__(self, function):
+        read, write = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            text = "nothing"
+            try:
+                text = str(function())
+            except BaseException as error:  # noqa: BLE001 - reported to the parent
+                text = f"{type(error).__name__}: {error}"
+            finally:
+                os.write(write, text.encode()[:4096])
+                os._exit(0)
+        os.close(write)
+        self._read = read
+
+    def outcome(self, patience=20.0):
+        deadline = time.monotonic() + patience
+        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise AssertionError(f"the child was not done after {patience:g} s")
+            time.sleep(0.002)
+        with os.fdopen(self._read, "rb") as pipe:
+            return pipe.read().decode()
+
+
+@pytest.fixture(autouse=True)
+def _impatience(monkeypatch):
+    """A fork waits so long for transactions to end; here their own thread forks, so they never do."""
+    monkeypatch.setattr(connections, "FORK_PATIENCE", 0.2)
+
+
+@pytest.fixture
+def sqs(path):
+    with sqsqlite.connect(path) as opened:
+        yield opened
+
+
+def test_child_sends_and_receives_by_the_parents_object(sqs, queue):
+    queue.send("from the parent")
+
+    def work():
+        [message] = queue.receive()
+        message.delete()
+        queue.send("from the child")
+        return message.body
+
+    assert Child(work).outcome() == "from the parent"
+    assert bodies(queue) == ["from the child"]
+    assert_whole(sqs)
+
+
+def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
+    """Three threads of the parent and every child send and delete; the survivors are what was sent and not deleted."""
+    stop = threading.Event()
+
+    def traffic(name):
+        kept = []
+        while not stop.is_set():
+            sent = queue.send(f"{name} {len(kept)}")
+            kept.append(sent.message_id)
+        return kept
+
+    def work():
+        sent = queue.send("kept by the child")
+        scratch = sqs.create_queue(f"scratch-{os.getpid()}")
+        scratch.send("deleted by the child")
+        [message] = scratch.receive()
+        message.delete()
+        return sent.message_id
+
+    threads = [Task(traffic, f"thread {number}") for number in range(3)]
+    sent = [Child(work).outcome() for _ in range(50)]
+    stop.set()
+    for thread in threads:
+        sent += thread.outcome()
+    assert len(queue) == len(sent)
+    found = set()
+    while messages := queue.receive(10, visibility_timeout=600):
+        found |= {message.message_id for message in messages}
+    assert found == set(sent)
+    assert_whole(sqs)
+
+
+def test_children_at_once_through_multiprocessing(sqs, queue):
+    fork = multiprocessing.get_context("fork")
+    children = [
+        fork.Process(target=queue.send_many, args=([f"{n} {m}" for m in range(20)],)) for n in range(6)
+    ]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(20)
+    assert [child.exitcode for child in children] == [0] * 6
+    assert len(queue) == 120
+    assert_whole(sqs)
+
+
+def test_childs_send_wakes_the_parents_waiter_and_the_other_way_round(sqs, queue):
+    replies = sqs.create_queue("replies")
+    waiting = Task(replies.receive, 1, 20)
+    until(lambda: sqs._store.waker._count)
+
+    def work():
+        [message] = queue.receive(wait=20)
+        message.delete()
+        replies.send(message.body.upper())
+        return "done"
+
+    child = Child(work)
+    queue.send("wake up")
+    [reply] = waiting.outcome()
+    assert reply.body == "WAKE UP"
+    assert child.outcome() == "done"
+
+
+def test_child_may_open_another_file(sqs, queue, tmp_path):
+    def work():
+        with sqsqlite.connect(tmp_path / "other.db") as other:
+            mine = other.create_queue("orders")
+            mine.send("hi")
+            return bodies(mine)
+
+    assert Child(work).outcome() == "['hi']"
+
+
+def test_child_of_a_closed_file_leaves_it_closed(sqs, queue):
+    sqs.close()
+    assert Child(lambda: queue.send("late")).outcome().startswith("StoreClosed")
+
+
+def test_forking_while_others_open_the_file_leaves_no_lock_behind(path):
+    """A thread that opens and closes all the time holds locks of ours at the instant of many a fork."""
+    sqsqlite.connect(path).close()
+    stop = threading.Event()
+
+    def reopen():
+        while not stop.is_set():
+            sqsqlite.connect(path).close()
+
+    other = path.with_name("other.db")
+    thread = Task(reopen)
+    outcomes = {Child(lambda: sqsqlite.connect(other).close()).outcome() for _ in range(30)}
+    stop.set()
+    thread.outcome()
+    assert outcomes == {"None"}
+
+
+REFUSED = "forked while a transaction was open"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda sqs, queue: queue.send("from the child"),
+        lambda sqs, queue: queue.receive(),
+        lambda sqs, queue: queue.attributes,
+        lambda sqs, queue: sqs.engine.connect().begin(),
+        lambda sqs, queue: sqs.read_engine.connect().begin(),
+        lambda sqs, queue: sqs.transaction().__enter__(),
+        lambda sqs, queue: sqsqlite.connect(sqs._store.path),
+    ],
+    ids=["send", "receive", "attributes", "engine", "read_engine", "transaction", "connect"],
+)
+def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use):
+    with sqs.transaction():
+        queue.send("from the parent")
+        child = Child(lambda: use(sqs, queue))
+        assert REFUSED in child.outcome(10)
+    assert bodies(queue) == ["from the parent"]
+    assert_whole(sqs)
+
+
+@pytest.mark.parametrize("leave", ["commit", "rollback", "close"])
+def test_child_cannot_end_its_parents_transaction(sqs, queue, leave):
+    """Whatever it does with the connection that it was born with, the parent's transaction is the parent's."""
+    with sqs.transaction() as connection:
+        queue.send("from the parent")
+        connection.execute("CREATE TABLE big (bytes)")
+        connection.execute(
+            "INSERT INTO big VALUES (zeroblob(8000000))"
+        )  # beyond the cache: it is in the WAL already
+        child = Child(getattr(connection, leave))
+        outcome = child.outcome()
+        assert REFUSED in outcome if leave == "commit" else outcome == "None"
+    assert bodies(queue) == ["from the parent"]
+    assert_whole(sqs)
+
+
+def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue):
+    """As when a function that forks is called within one."""
+
+    def work():
+        context.__exit__(None, None, None)
+
+    context = sqs.transaction()
+    context.__enter__()
+    queue.send("from the parent")
+    assert REFUSED in Child(work).outcome()
+    context.__exit__(None, None, None)
+    assert bodies(queue) == ["from the parent"]
+
+
+def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
+    with sqs.transaction() as connection:
+        queue.send("rolled back")
+        Child(lambda: None).outcome()
+        connection.rollback()
+    queue.send("kept")
+    assert bodies(queue) == ["kept"]
