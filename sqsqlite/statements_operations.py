@@ -54,3 +54,116 @@ RENEW_COPY = (
     FORGET_RECEIVE_ATTEMPTS,
     RELEASE_MOVE_TASKS,
 )
+
+# --- check: each finds rows that should not be, at most 20 of a kind --------------------------------------------
+
+FIND_LEASES_WITHOUT_MESSAGE = """
+SELECT l.id FROM sqs_leases AS l LEFT JOIN sqs_messages AS m ON m.id = l.id WHERE m.id IS NULL LIMIT 20
+"""
+
+FIND_MESSAGES_WITHOUT_LEASE = """
+SELECT m.id FROM sqs_messages AS m LEFT JOIN sqs_leases AS l ON l.id = m.id WHERE l.id IS NULL LIMIT 20
+"""
+
+FIND_REUSABLE_IDS = """
+-- AUTOINCREMENT's memory behind the rows: the next message would get a stale handle's id.
+SELECT (SELECT max(id) FROM sqs_messages)
+WHERE (SELECT max(id) FROM sqs_messages)
+    > coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'sqs_messages'), 0)
+"""
+
+FIND_LEASES_WITHOUT_EPOCH = """
+SELECT l.epoch_id, count(*)
+FROM sqs_leases AS l
+LEFT JOIN sqs_epochs AS e ON e.id = l.epoch_id
+WHERE e.id IS NULL
+GROUP BY l.epoch_id
+LIMIT 20
+"""
+
+FIND_QUEUES_WITHOUT_EPOCH = """
+-- No epoch of its own, or one that is being swept away.
+SELECT q.name, q.epoch_id
+FROM sqs_queues AS q
+LEFT JOIN sqs_epochs AS e ON e.id = q.epoch_id AND e.queue_id = q.id AND e.discarded_at IS NULL
+WHERE e.id IS NULL
+LIMIT 20
+"""
+
+FIND_EPOCHS_WITHOUT_QUEUE = """
+-- No queue leads to the rows, and the sweeper does not know that.
+SELECT e.id
+FROM sqs_epochs AS e
+LEFT JOIN sqs_queues AS q ON q.epoch_id = e.id
+WHERE e.discarded_at IS NULL AND q.id IS NULL
+LIMIT 20
+"""
+
+FIND_WRONG_COUNTS = """
+-- What is kept beside what is there: messages, in flight, delayed, by the state of the rows.
+SELECT
+    q.name, c.messages, c.in_flight, c.delayed,
+    coalesce(l.messages, 0), coalesce(l.in_flight, 0), coalesce(l.delayed, 0)
+FROM sqs_queues AS q
+LEFT JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
+LEFT JOIN (
+    SELECT
+        epoch_id, count(*) AS messages, sum(visible_at > 0 AND token IS NOT NULL) AS in_flight,
+        sum(visible_at > 0 AND token IS NULL) AS delayed
+    FROM sqs_leases
+    GROUP BY epoch_id
+) AS l ON l.epoch_id = q.epoch_id
+WHERE c.messages IS NOT coalesce(l.messages, 0)
+    OR c.in_flight IS NOT coalesce(l.in_flight, 0)
+    OR c.delayed IS NOT coalesce(l.delayed, 0)
+LIMIT 20
+"""
+
+FIND_ODD_LEASES = """
+-- States that no operation leads to. 43,200,000 ms are the 12 h that a receive may hold a message.
+SELECT id, visible_at, receive_count, queue_receive_count, received_at
+FROM sqs_leases
+WHERE visible_at < 0
+    OR size_bytes < 0
+    OR queue_receive_count < 0
+    OR receive_count < queue_receive_count
+    OR (token IS NULL) <> (received_at IS NULL)
+    OR (token IS NOT NULL AND visible_at > received_at + 43200000)
+LIMIT 20
+"""
+
+FIND_MESSAGES_FROM_THE_FUTURE = """
+-- A minute is allowed for machines whose clocks are not the file's.
+SELECT id, sent_at - :now_ms FROM sqs_leases WHERE sent_at > :now_ms + 60000 LIMIT 20
+"""
+
+FIND_LEASES_WITHOUT_GROUP = """
+-- FIFO.
+SELECT l.id, l.group_key
+FROM sqs_leases AS l
+LEFT JOIN sqs_message_groups AS g ON g.group_key = l.group_key AND g.epoch_id = l.epoch_id
+WHERE l.group_key IS NOT NULL AND g.group_key IS NULL
+LIMIT 20
+"""
+
+FIND_DEAD_LETTERS_WITHOUT_LEASE = """
+-- Provenance lives as long as its message, in the queue that the message is in.
+SELECT d.id
+FROM sqs_dead_letters AS d
+LEFT JOIN sqs_leases AS l ON l.id = d.id AND l.epoch_id = d.epoch_id
+WHERE l.id IS NULL
+LIMIT 20
+"""
+
+FIND_UNMARKED_DEAD_LETTER_QUEUES = """
+SELECT DISTINCT q.name
+FROM sqs_dead_letters AS d
+JOIN sqs_queues AS q ON q.epoch_id = d.epoch_id
+WHERE q.holds_dead_letters = 0
+LIMIT 20
+"""
+
+LIST_BODIES = """
+-- The body's bytes as they are, so that bytes that are no UTF-8 are a finding and not an error.
+SELECT id, body_md5, CAST(body AS BLOB), attributes FROM sqs_messages
+"""

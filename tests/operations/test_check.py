@@ -1,0 +1,146 @@
+"""`check` is silent on a sound file, and names each thing that is not."""
+
+import os
+
+import pytest
+
+import sqsqlite
+from sqsqlite import errors
+from sqsqlite.service.backup import backup, restore
+from sqsqlite.service.check import INVARIANTS, check
+from sqsqlite.store.driver import dbapi
+
+
+@pytest.fixture
+def busy_file(sqs, clock):
+    """Every state that a message can be in, then closed."""
+    dead = sqs.create_queue("dead")
+    queue = sqs.create_queue("orders", dead_letter_queue=dead, max_receive_count=1)
+    queue.send_many(
+        ["exhausted", {"body": "late", "delay": 60}, {"body": "big", "attributes": {"a": 1, "b": b"\0"}}]
+    )
+    queue.receive(visibility_timeout=1)
+    clock.advance(2)
+    queue.receive(10, visibility_timeout=100)
+    queue.send("waiting")
+    purged = sqs.create_queue("purged")
+    purged.send("gone")
+    purged.purge()
+    assert [len(sqs.queue(name)) for name in ("dead", "orders", "purged")] == [1, 3, 0]
+    return sqs
+
+
+def break_it(sqs, *statements: str) -> list[str]:
+    """Change rows as no operation does, and give back what check says of it."""
+    with sqs.transaction() as connection:
+        for statement in statements:
+            connection.execute(statement)
+    return [str(finding) for finding in check(sqs._store)]
+
+
+def test_a_sound_file_has_no_findings(busy_file):
+    steps = []
+    assert check(busy_file._store, bodies=True, progress=steps.append) == []
+    assert steps == [
+        "integrity_check",
+        "foreign keys",
+        "schema",
+        *(each.name for each in INVARIANTS),
+        "bodies",
+    ]
+    assert check(busy_file._store, quick=True) == []
+
+
+def test_a_restored_file_has_no_findings(busy_file, tmp_path, clock):
+    backup(busy_file._store, tmp_path / "a.backup")
+    restore(tmp_path / "a.backup", tmp_path / "new.db")
+    with sqsqlite.connect(tmp_path / "new.db", clock=clock) as restored:
+        assert check(restored._store, bodies=True) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("DELETE FROM sqs_messages WHERE body = 'waiting'", "has no message"),
+        (
+            "INSERT INTO sqs_messages (message_id, body_md5, body) VALUES (x'00', x'00', 'stray')",
+            "has no lease",
+        ),
+        ("UPDATE sqlite_sequence SET seq = 1 WHERE name = 'sqs_messages'", "sqlite_sequence is behind"),
+        ("UPDATE sqs_leases SET epoch_id = 999 WHERE visible_at = 0", "epoch 999, which there is not"),
+        (
+            "UPDATE sqs_queues SET epoch_id = 999 WHERE name = 'purged'",
+            "queue purged refers to the epoch 999",
+        ),
+        ("INSERT INTO sqs_epochs (queue_id, created_at) VALUES (999, 0)", "belongs to no queue"),
+        ("UPDATE sqs_queue_counts SET messages = messages + 1", "queue orders counts"),
+        ("DELETE FROM sqs_queue_counts", "queue orders counts messages, in flight, delayed as None"),
+        ("UPDATE sqs_leases SET visible_at = -1 WHERE visible_at = 0", "in no state"),
+        ("UPDATE sqs_leases SET received_at = NULL", "in no state"),
+        ("UPDATE sqs_leases SET visible_at = received_at + 43200001 WHERE token IS NOT NULL", "in no state"),
+        ("UPDATE sqs_leases SET queue_receive_count = 9", "in no state"),
+        ("UPDATE sqs_leases SET sent_at = sent_at + 3600000", "ms from now"),
+        ("UPDATE sqs_leases SET group_key = 5 WHERE visible_at > 0", "message group 5"),
+        ("UPDATE sqs_dead_letters SET epoch_id = 1 + epoch_id", "where message 1 was moved from"),
+        ("UPDATE sqs_queues SET holds_dead_letters = 0", "queue dead holds dead letters and is not marked"),
+        ("DROP INDEX sqs_ix_leases_age", "index sqs_ix_leases_age is missing"),
+        ("DELETE FROM sqs_meta WHERE name = 'secret'", "secret is not of 32 bytes"),
+    ],
+)
+def test_each_violation_is_a_line_with_what_to_do(busy_file, statement, said):
+    lines = break_it(busy_file, statement)
+    assert [line for line in lines if said in line] != []
+    assert all("What to do: " in line and "\n" not in line for line in lines)
+
+
+def test_a_broken_foreign_key_of_the_applications_is_told(busy_file):
+    tables = [
+        "CREATE TABLE parent (id INTEGER PRIMARY KEY)",
+        "CREATE TABLE child (parent REFERENCES parent (id))",
+    ]
+    assert break_it(busy_file, *tables) == []  # that there are such tables is no finding
+    path = busy_file._store.path
+    busy_file.close()
+    connection = dbapi.connect(str(path))
+    connection.execute("INSERT INTO child (parent) VALUES (7)")
+    connection.commit()
+    connection.close()
+    with sqsqlite.connect(path) as sqs:
+        assert [finding.what for finding in check(sqs._store)] == [
+            "row 1 of child refers to a row of parent that there is not"
+        ]
+
+
+def test_bodies_are_compared_only_on_demand(busy_file):
+    lines = break_it(busy_file, "UPDATE sqs_messages SET body = 'other' WHERE body = 'waiting'")
+    assert lines == []
+    [finding] = check(busy_file._store, bodies=True)
+    assert "does not have the MD5" in finding.what
+
+
+def test_attributes_that_cannot_be_read_are_told(busy_file):
+    break_it(busy_file, "UPDATE sqs_messages SET attributes = '{' WHERE attributes IS NOT NULL")
+    [finding] = check(busy_file._store, bodies=True)
+    assert "attributes can't be read" in finding.what
+
+
+def test_a_damaged_page_is_found(busy_file, path):
+    """In an index: the tables still read well, a receive might go wrong."""
+    with busy_file._store.reading() as connection:
+        statement = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqs_ix_leases_age'"
+        [page] = connection.execute(statement).fetchone()
+    busy_file.close()
+    with open(path, "r+b") as file:
+        file.seek(4096 * page - 100)
+        file.write(b"\xff" * 100)
+    with sqsqlite.connect(path) as sqs:
+        findings = check(sqs._store)
+    assert findings != []
+    assert all(finding.what.startswith("SQLite: ") for finding in findings)
+
+
+def test_a_file_too_damaged_to_read_is_a_typed_error(busy_file, path):
+    busy_file.close()
+    os.truncate(path, 4096 * 2)
+    with pytest.raises(errors.Corrupt), sqsqlite.connect(path) as sqs:
+        check(sqs._store)
