@@ -43,13 +43,21 @@ class Output:
         """Hand everything over. What is deleted after it was printed is printed for good first."""
         (self._file or sys.stdout).flush()
 
-    def rows(self, rows: Iterable[Row], columns: Sequence[str] = (), *, endless: bool = False) -> None:
+    def rows(
+        self,
+        rows: Iterable[Row],
+        columns: Sequence[str] = (),
+        *,
+        endless: bool = False,
+        default: str | None = None,
+    ) -> None:
         """Print rows: a table on a terminal, else a JSON object a line.
 
         Args:
             rows: values that JSON knows; all rows have the same keys.
             columns: those that a table and text show, in this order; () is all. The other formats show all always.
             endless: they come one by one, so each is printed at once: lines of text on a terminal, no table.
+            default: the format where none was asked for, whatever the terminal.
         """
         if endless:
             for row in rows:
@@ -59,7 +67,7 @@ class Output:
         if self._query is not None:
             self.document(self._query.search(list(rows)), queried=True)
             return
-        self._some_rows(rows, columns, "table" if self.is_terminal else "jsonl")
+        self._some_rows(rows, columns, default or ("table" if self.is_terminal else "jsonl"))
 
     def _one(self, row: Row) -> list[Any]:
         return [row] if self._query is None else [self._query.search(row)]

@@ -1,0 +1,98 @@
+"""Messages looked at: no lease, no receive count, nothing written."""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.message_rows import peeked_row
+from sqsqlite.cli.queue_names import queue_argument
+
+if TYPE_CHECKING:
+    from sqsqlite.service.inspect import Peeked
+
+_COLUMNS = ("message_id", "state", "receive_count", "sent_at", "body")
+_FOLLOW_SECONDS = 0.25
+
+_how_many = click.option(
+    "-n", "--number", type=click.IntRange(min=1), default=10, show_default=True, help="How many messages."
+)
+
+
+@click.command("peek")
+@queue_argument
+@_how_many
+@click.option("--hidden", is_flag=True, help="Those delayed or in flight, the next to return first.")
+@click.pass_obj
+def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
+    r"""Look at messages without receiving them.
+
+    \b
+      sqsqlite peek orders -n 3
+      sqsqlite peek orders --hidden --query '[].{id: message_id, until: visible_at}'
+
+    Shows the visible ones that would be received next. Counts no receive and hides nothing.
+    """
+    found = line.sqs.queue(queue).peek(number, hidden=hidden)
+    if not found:
+        line.say("no message hidden" if hidden else "no message visible")
+    line.print_rows((peeked_row(message) for message in found), _COLUMNS)
+
+
+@click.command("tail")
+@queue_argument
+@_how_many
+@click.option(
+    "-f", "--follow", is_flag=True, help="Go on with new messages as they are sent, until interrupted."
+)
+@click.pass_obj
+def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
+    r"""Show the messages sent last; -f goes on with new ones.
+
+    \b
+      sqsqlite tail orders
+      sqsqlite tail orders -f
+
+    In order of sending, whatever their state. A message that is sent and deleted within a quarter of a second may be
+    missed, and one that moves to a dead-letter queue keeps its time of sending, so -f does not show it there.
+    """
+    name = line.sqs.queue(queue).name
+    rows = [peeked_row(message) for message in last_sent(line, name, number)]
+    if not follow:
+        line.print_rows(rows, _COLUMNS)
+        return
+    line.print_rows(_followed(line, name, number), _COLUMNS, endless=True)
+
+
+def last_sent(line: CommandLine, name: str, number: int) -> "list[Peeked]":
+    """The messages sent last, oldest first. Looks back in steps that double, so a long queue is not read through."""
+    from sqsqlite.service.caller import LOCAL
+    from sqsqlite.service.inspect import messages
+
+    store = line.open()
+    now_ms, back_ms = store.clock.now_ms(), 1000
+    while True:
+        since = max(0, now_ms - back_ms)
+        found = deque(messages(store, name, LOCAL, (since, 0)), maxlen=number)
+        if len(found) == number or not since:
+            return list(found)
+        back_ms *= 2
+
+
+def _followed(line: CommandLine, name: str, number: int) -> Iterator[dict[str, Any]]:
+    from sqsqlite.service.caller import LOCAL
+    from sqsqlite.service.inspect import messages
+
+    store = line.open()
+    after = (store.clock.now_ms(), 0)
+    for message in last_sent(line, name, number):
+        after = (message.sent_at, message.row_id)
+        yield peeked_row(message)
+    while True:
+        for message in messages(store, name, LOCAL, after):
+            after = (message.sent_at, message.row_id)
+            yield peeked_row(message)
+        time.sleep(_FOLLOW_SECONDS)

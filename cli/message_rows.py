@@ -1,0 +1,133 @@
+"""Messages as rows of data: the same names whether they were received, peeked at or are to be sent."""
+
+import base64
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqsqlite.service.inspect import Peeked
+
+
+class BadMessage(ValueError):
+    """A line of input that is no message; the text says what is wanted."""
+
+
+def instant(milliseconds: int | None) -> str | None:
+    """An instant as ISO 8601 in UTC; the file keeps milliseconds since 1970."""
+    if not milliseconds:
+        return None
+    text = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def received_row(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of ReceiveMessage, with all attributes asked for."""
+    system = message["Attributes"]
+    return {
+        "message_id": message["MessageId"],
+        "receive_count": int(system["ApproximateReceiveCount"]),
+        "sent_at": instant(int(system["SentTimestamp"])),
+        "body": message["Body"],
+        "attributes": _attributes(message.get("MessageAttributes", {})),
+        "group_id": system.get("MessageGroupId"),
+        "deduplication_id": system.get("MessageDeduplicationId"),
+        "sequence_number": system.get("SequenceNumber"),
+        "trace_header": system.get("AWSTraceHeader"),
+        "dead_letter_source_arn": system.get("DeadLetterQueueSourceArn"),
+        "receipt_handle": message["ReceiptHandle"],
+    }
+
+
+def peeked_row(message: "Peeked") -> dict[str, Any]:
+    """A message that was looked at, not received."""
+    typed = {
+        name: {
+            "DataType": value.data_type,
+            "StringValue": value.string_value,
+            "BinaryValue": value.binary_value,
+        }
+        for name, value in message.attributes.items()
+    }
+    return {
+        "message_id": message.message_id,
+        "state": message.state,
+        "visible_at": instant(message.visible_at),
+        "receive_count": message.receive_count,
+        "sent_at": instant(message.sent_at),
+        "body": message.body,
+        "attributes": _attributes(typed),
+        "group_id": message.group_id,
+        "trace_header": message.trace_header,
+        "dead_letter_source_arn": message.dead_letter_source_arn,
+    }
+
+
+# Written by a row and not to be sent: a row of `peek` or `receive` is a line for `send --jsonl` as it stands.
+ONLY_SHOWN = frozenset(
+    {
+        "dead_letter_source_arn",
+        "error",
+        "line",
+        "message_id",
+        "receipt_handle",
+        "receive_count",
+        "sent_at",
+        "sequence_number",
+        "state",
+        "visible_at",
+    }
+)
+
+
+def _attributes(typed: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in typed.items()}
+
+
+def _plain(value: dict[str, Any]) -> Any:
+    """Text and whole numbers as themselves; what would not come back the same keeps its type beside it."""
+    data_type, text = value["DataType"], value.get("StringValue")
+    if data_type == "String":
+        return text
+    if data_type == "Number" and text is not None and text == _whole(text):
+        return int(text)
+    if value.get("BinaryValue") is not None:
+        return {"DataType": data_type, "BinaryValue": base64.b64encode(value["BinaryValue"]).decode("ascii")}
+    return {"DataType": data_type, "StringValue": text}
+
+
+def _whole(text: str) -> str | None:
+    return str(int(text)) if text.lstrip("-").isdecimal() and text.isascii() else None
+
+
+def message_of(row: Any) -> dict[str, Any]:
+    """A row, or an object that a user wrote, as the arguments of `Queue.send`.
+
+    Raises:
+        BadMessage: no object, no text body, or a name that is none of a message's.
+        ValueError: binary values that are not Base64.
+    """
+    if not isinstance(row, dict):
+        raise BadMessage('each line is a JSON object, such as {"body": "hello"}')
+    unknown = row.keys() - _SENT - ONLY_SHOWN
+    if unknown:
+        raise BadMessage(f"{', '.join(sorted(unknown))}: unknown; {', '.join(sorted(_SENT))} are known")
+    message = {name: value for name, value in row.items() if name in _SENT and value is not None}
+    if not isinstance(message.get("body"), str):
+        raise BadMessage("body is missing or no text; JSON inside it is text too")
+    if "attributes" in message:
+        message["attributes"] = _with_bytes(message["attributes"])
+    return message
+
+
+_SENT = frozenset({"attributes", "body", "deduplication_id", "delay", "group_id", "trace_header"})
+
+
+def _with_bytes(attributes: Any) -> dict[str, Any]:
+    if not isinstance(attributes, dict):
+        raise BadMessage('attributes are a JSON object, such as {"kind": "greeting"}')
+    return {
+        name: {**value, "BinaryValue": base64.b64decode(value["BinaryValue"], validate=True)}
+        if isinstance(value, dict) and isinstance(value.get("BinaryValue"), str)
+        else value
+        for name, value in attributes.items()
+    }

@@ -1,0 +1,188 @@
+"""`sqsqlite receive`: messages printed, deleted, or handed to a command."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure
+from sqsqlite.cli.message_rows import received_row
+from sqsqlite.cli.queue_names import queue_argument
+
+if TYPE_CHECKING:
+    from sqsqlite._client import Client
+
+_COLUMNS = ("message_id", "receive_count", "sent_at", "body")
+_A_CALL = 10  # API_ReceiveMessage, MaxNumberOfMessages
+_LONGEST_WAIT = 20  # s. API_ReceiveMessage, WaitTimeSeconds
+
+
+@click.command("receive")
+@queue_argument
+@click.option(
+    "-n",
+    "--number",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many at most; any number.",
+)
+@click.option(
+    "--wait", type=click.IntRange(0, _LONGEST_WAIT), metavar="SECONDS", help="For the first one, 0 to 20."
+)
+@click.option(
+    "--visibility-timeout", type=int, metavar="SECONDS", help="How long they stay hidden, 0 to 43,200."
+)
+@click.option("--delete", is_flag=True, help="Delete them once they are printed.")
+@click.option("--fail-empty", is_flag=True, help="Exit code 3 when there is none.")
+@click.option("--loop", is_flag=True, help="Go on until interrupted, waiting for more.")
+@click.option(
+    "--exec", "command", metavar="COMMAND", help="Run this for each message, its body on standard input."
+)
+@click.option(
+    "--retry-after",
+    type=click.IntRange(0, 43_200),
+    metavar="SECONDS",
+    help="With --exec: show a failed message again after so long (0: at once), not at the end of its timeout.",
+)
+@click.pass_obj
+def receive(
+    line: CommandLine,
+    queue: str,
+    number: int,
+    wait: int | None,
+    visibility_timeout: int | None,
+    delete: bool,
+    fail_empty: bool,
+    loop: bool,
+    command: str | None,
+    retry_after: int | None,
+) -> None:
+    r"""Receive messages, or run a command for each.
+
+    \b
+      sqsqlite receive orders -n 5 --delete
+      sqsqlite receive orders --loop --exec './handle-order'
+
+    A received message is hidden from others until its visibility timeout ends or it is deleted.
+
+    With --exec the shell runs COMMAND once a message. Exit 0 deletes the message; any other leaves it to its
+    visibility timeout, or shows it again after --retry-after. While COMMAND runs the timeout is extended. It finds
+    SQSQLITE_QUEUE, SQSQLITE_MESSAGE_ID, SQSQLITE_RECEIVE_COUNT, SQSQLITE_RECEIPT_HANDLE, SQSQLITE_SENT_AT,
+    SQSQLITE_GROUP_ID and SQSQLITE_ATTRIBUTES (JSON) in its environment, and in SQSQLITE_DB the file.
+    """
+    if command is None and retry_after is not None:
+        raise click.UsageError("--retry-after belongs to --exec")
+    if command is not None and delete:
+        raise click.UsageError("--delete and --exec exclude each other: exit 0 deletes")
+    source = Receiving(line.client(), line.sqs.queue(queue).name, wait, visibility_timeout)
+    if command is not None:
+        from sqsqlite.cli.work import Work
+
+        work = Work(line, source, command, retry_after)
+        count = work.run(None if loop else number)
+    elif loop:
+        count = _print_for_ever(line, source, delete=delete)
+    else:
+        count = _print(line, source, number, delete=delete)
+    if not count:
+        line.say(f"{source.name}: no message")
+        if fail_empty:
+            raise Failure("", EMPTY)
+
+
+class Receiving:
+    """ReceiveMessage on one queue, with everything that a message has.
+
+    Args:
+        wait: seconds for the first message; None is the queue's own.
+        visibility_timeout: seconds; None is the queue's own.
+    """
+
+    def __init__(self, client: "Client", name: str, wait: int | None, visibility_timeout: int | None) -> None:
+        self.client = client
+        self.name = name
+        self._given: dict[str, Any] = {
+            "QueueUrl": name,
+            "MessageSystemAttributeNames": ["All"],
+            "MessageAttributeNames": ["All"],
+        }
+        if visibility_timeout is not None:
+            self._given["VisibilityTimeout"] = visibility_timeout
+        self._wait = wait
+        self._visibility_timeout = visibility_timeout
+
+    @property
+    def visibility_timeout(self) -> int:
+        """Seconds that a message stays hidden: as given, else the queue's own."""
+        if self._visibility_timeout is not None:
+            return self._visibility_timeout
+        found = self.client.get_queue_attributes(QueueUrl=self.name, AttributeNames=["VisibilityTimeout"])
+        return int(found["Attributes"]["VisibilityTimeout"])
+
+    def some(self, number: int, *, wait: int | None) -> list[dict[str, Any]]:
+        """One receive: up to ten messages."""
+        given = dict(self._given, MaxNumberOfMessages=min(number, _A_CALL))
+        if wait is not None:
+            given["WaitTimeSeconds"] = wait
+        found: list[dict[str, Any]] = self.client.receive_message(**given).get("Messages", [])
+        return found
+
+    def up_to(self, number: int) -> Iterator[list[dict[str, Any]]]:
+        """So many messages, by tens: waits for the first ones only, ends where there are no more."""
+        wait = self._wait
+        while number and (found := self.some(number, wait=wait)):
+            yield found
+            number -= len(found)
+            wait = 0
+
+    def one_by_one(self, number: int) -> Iterator[list[dict[str, Any]]]:
+        """The same, one a call."""
+        for place in range(number):
+            found = self.some(1, wait=0 if place else self._wait)
+            if not found:
+                return
+            yield found
+
+    def for_ever(self, at_once: int = _A_CALL) -> Iterator[list[dict[str, Any]]]:
+        """All messages there are and will be."""
+        while True:
+            if found := self.some(at_once, wait=_LONGEST_WAIT if self._wait is None else self._wait):
+                yield found
+
+    def delete(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Delete messages, ten at most; what SQS answers of those that failed."""
+        entries = [
+            {"Id": str(place), "ReceiptHandle": message["ReceiptHandle"]}
+            for place, message in enumerate(messages)
+        ]
+        answer = self.client.delete_message_batch(QueueUrl=self.name, Entries=entries)
+        failed: list[dict[str, Any]] = answer.get("Failed", [])
+        return failed
+
+
+def _print(line: CommandLine, source: Receiving, number: int, *, delete: bool) -> int:
+    portions = list(source.up_to(number))
+    rows = [received_row(message) for portion in portions for message in portion]
+    line.print_rows(rows, _COLUMNS)
+    if delete:
+        line.output.flush()  # printed for good before it is gone
+        _refuse_failed([failed for portion in portions for failed in source.delete(portion)])
+    return len(rows)
+
+
+def _print_for_ever(line: CommandLine, source: Receiving, *, delete: bool) -> int:
+    count = 0
+    for portion in source.for_ever():
+        line.print_rows((received_row(message) for message in portion), _COLUMNS, endless=True)
+        count += len(portion)
+        if delete:
+            _refuse_failed(source.delete(portion))
+    return count
+
+
+def _refuse_failed(failed: list[dict[str, Any]]) -> None:
+    if failed:
+        reasons = "\n".join(f"{entry['Code']}: {entry['Message']}" for entry in failed)
+        raise Failure(f"{reasons}\n{len(failed)} printed, but not deleted", PARTIAL)

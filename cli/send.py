@@ -1,0 +1,172 @@
+"""`sqsqlite send`: one message, or standard input as messages."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.message_rows import message_of
+from sqsqlite.cli.queue_names import queue_argument
+
+
+@click.command("send")
+@queue_argument
+@click.argument("body")
+@click.option("--delay", type=int, metavar="SECONDS", help="0 to 900, before it becomes visible.")
+@click.option(
+    "-a",
+    "--attribute",
+    "attributes",
+    multiple=True,
+    metavar="NAME[:TYPE]=VALUE",
+    help="TYPE: String (default) or Number. Repeatable.",
+)
+@click.option("--group", "group_id", metavar="ID", help="Message group; on a standard queue the tenant.")
+@click.option("--deduplication-id", metavar="ID", help="FIFO queues only.")
+@click.option(
+    "--jsonl", is_flag=True, help="Input lines are JSON objects: body, attributes, delay, group_id, ..."
+)
+@click.option("--nul", is_flag=True, help="Input is parted by NUL characters instead of line ends.")
+@click.option("--raw", is_flag=True, help="All the input is one message.")
+@click.option("--create", is_flag=True, help="Make the queue, and the file, if there is none.")
+@click.option("--continue-on-error", is_flag=True, help="Set refused messages aside and go on; exit code 4.")
+@click.option(
+    "--refused",
+    "refused_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Where those go, as lines for --jsonl. Default: QUEUE-refused.jsonl.",
+)
+@click.pass_obj
+def send(
+    line: CommandLine,
+    /,
+    queue: str,
+    body: str,
+    attributes: tuple[str, ...],
+    jsonl: bool,
+    nul: bool,
+    raw: bool,
+    create: bool,
+    continue_on_error: bool,
+    refused_path: Path | None,
+    **common: Any,
+) -> None:
+    r"""Send a message, or one for each line of standard input.
+
+    \b
+      sqsqlite send orders "paint the fence" -a kind=chore -a price:Number=12
+      seq 1000 | sqsqlite send orders -
+      sqsqlite send orders - --jsonl < messages.jsonl
+
+    BODY is the text; - reads standard input, several hundred messages a commit. Empty lines are passed over. When
+    a line is refused, those before it are sent and none after it, unless --continue-on-error is given. Prints the
+    message's id; of many only with --output.
+    """
+    if jsonl + nul + raw > 1:
+        raise click.UsageError("--jsonl, --nul and --raw exclude each other")
+    common["attributes"] = _typed(attributes)
+    common = {name: value for name, value in common.items() if value is not None}
+    sqs = line.sqs_or_new if create else line.sqs
+    found = sqs.create_queue(queue) if create else sqs.queue(queue)
+    if body != "-":
+        sent = found.send(body, **common)
+        line.print_rows([_row(sent)], ["message_id"])
+        return
+    if continue_on_error:
+        refused_path = refused_path or Path(f"{found.name}-refused.jsonl")
+        if refused_path.exists():
+            raise click.UsageError(f"{refused_path} exists already: --refused names another file")
+    else:
+        refused_path = None
+    _send_input(line, sqs, found, _reader(common, jsonl, nul or raw), refused_path, _separator(nul, raw))
+
+
+def _send_input(
+    line: CommandLine,
+    sqs: Any,
+    queue: Any,
+    message: Callable[[bytes], dict[str, Any]],
+    refused_path: Path | None,
+    separator: bytes,
+) -> None:
+    from sqsqlite.cli.feed import Feed, records
+    from sqsqlite.cli.progress import Progress
+
+    stream = click.get_binary_stream("stdin")
+    feed = Feed(sqs, queue, message, refused_path)
+    progress = Progress(stream, shown=not line.options.get("quiet"))
+
+    def sent_rows() -> Iterator[dict[str, Any]]:
+        for portion in records(stream, separator):
+            wanted = [record for record in portion if record[1].strip(b"\r") or not separator]
+            sent = feed.send(wanted) if wanted else []
+            progress.advance(len(sent))
+            yield from (_row(message) for message in sent)
+
+    rows = sent_rows()
+    try:
+        if "output" in line.options:
+            line.print_rows(rows, ["message_id"])
+        else:
+            for _ in rows:
+                pass
+    finally:
+        progress.clear()
+        failure = feed.close()
+    line.say(progress.summary)
+    if failure is not None:
+        raise failure
+
+
+def _reader(common: dict[str, Any], jsonl: bool, as_it_is: bool) -> Callable[[bytes], dict[str, Any]]:
+    """What makes a message of a record; its own members win over those that all have in common."""
+    read: Callable[[bytes], dict[str, Any]] = _json_line if jsonl else _text if as_it_is else _text_line
+    return lambda record: {**common, **read(record)}
+
+
+def _separator(nul: bool, raw: bool) -> bytes:
+    return b"" if raw else b"\0" if nul else b"\n"
+
+
+def _row(sent: Any) -> dict[str, Any]:
+    return {
+        "message_id": sent.message_id,
+        "md5_of_body": sent.md5_of_body,
+        "sequence_number": sent.sequence_number,
+    }
+
+
+def _text(record: bytes) -> dict[str, Any]:
+    try:
+        return {"body": record.decode()}
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: {error}") from error
+
+
+def _text_line(record: bytes) -> dict[str, Any]:
+    return _text(record.removesuffix(b"\r"))
+
+
+def _json_line(record: bytes) -> dict[str, Any]:
+    from decimal import Decimal
+
+    return message_of(json.loads(_text(record)["body"], parse_float=Decimal))
+
+
+def _typed(words: tuple[str, ...]) -> dict[str, Any] | None:
+    """`name=value` is a String, `name:Number=5` and `name:String.label=x` say their type."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        name, _, data_type = name.partition(":")
+        if not (name and equals) or data_type.startswith("Binary"):
+            raise click.BadParameter(
+                f"{word!r}: NAME=VALUE or NAME:Number=VALUE is wanted; binary values go by --jsonl",
+                param_hint="--attribute",
+            )
+        found[name] = {"DataType": data_type or "String", "StringValue": value}
+    return found or None

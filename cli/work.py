@@ -1,0 +1,152 @@
+"""`receive --exec`: a command a message, its visibility timeout extended while the command runs."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
+from sqsqlite.cli.message_rows import received_row
+from sqsqlite.errors import SQSError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from sqsqlite.cli.receive import Receiving
+
+
+class Work:
+    """Runs a command for each message.
+
+    Args:
+        source: where messages come from.
+        command: a line for the shell.
+        retry_after: seconds until a failed message is shown again; None leaves it to its timeout.
+    """
+
+    def __init__(self, line: CommandLine, source: "Receiving", command: str, retry_after: int | None) -> None:
+        self._line = line
+        self._source = source
+        self._command = command
+        self._retry_after = retry_after
+        self._running = False
+        self._asked_to_stop = False
+        self.done = 0
+        self.failed = 0
+
+    def run(self, number: int | None) -> int:
+        """Handle `number` messages, or with None all there will be; tell how many there were.
+
+        SIGINT or SIGTERM ends it once the running command has ended, at once where none runs.
+
+        Raises:
+            Failure: the command failed for some.
+        """
+        with self._stopped_by_signals():
+            for message in self._messages(number):
+                self._handle(message)
+                if self._asked_to_stop:
+                    raise KeyboardInterrupt
+        self._line.say(f"{self.done:,} done, {self.failed:,} failed")
+        if self.failed:
+            raise Failure("", PARTIAL)
+        return self.done
+
+    def _messages(self, number: int | None) -> Iterator[dict[str, Any]]:
+        """One at a time: a message's timeout begins when its command does."""
+        portions = self._source.for_ever(at_once=1) if number is None else self._source.one_by_one(number)
+        for [message] in portions:
+            yield message
+
+    @contextmanager
+    def _stopped_by_signals(self) -> Iterator[None]:
+        def stop(_number: int, _frame: "FrameType | None") -> None:
+            if not self._running or self._asked_to_stop:
+                raise KeyboardInterrupt
+            self._asked_to_stop = True
+
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals belong to the main thread
+            return
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        self._running = True
+        try:
+            status = self._run_command(message)
+            if status == 0:
+                self._source.client.delete_message(
+                    QueueUrl=self._source.name, ReceiptHandle=message["ReceiptHandle"]
+                )
+                self.done += 1
+                return
+            self._line.say(f"{message['MessageId']}: the command ended with {status}")
+            if self._retry_after is not None:
+                self._hide(message, self._retry_after)
+            self.failed += 1
+        except SQSError as error:
+            # Its timeout ended under the command, and somebody else may have it: said, counted, and on to the next.
+            self._line.say(f"{message['MessageId']}: {failure_of(error).message}")
+            self.failed += 1
+        finally:
+            self._running = False
+
+    def _run_command(self, message: dict[str, Any]) -> int:
+        """Run it to its end, half a timeout at a time."""
+        timeout = self._source.visibility_timeout
+        with tempfile.TemporaryFile() as body:
+            body.write(message["Body"].encode())
+            body.seek(0)
+            # The shell is meant: COMMAND is the user's own line, the message reaches it as data alone.
+            # In a process group of its own, so that Ctrl-C at the terminal lets it end its work.
+            process = subprocess.Popen(  # noqa: S602
+                self._command, shell=True, stdin=body, env=self._environment(message), process_group=0
+            )
+            try:
+                while True:
+                    try:
+                        return process.wait(timeout / 2 if timeout else None)
+                    except subprocess.TimeoutExpired:
+                        self._hide(message, timeout)
+            except BaseException:
+                _kill(process)
+                raise
+
+    def _hide(self, message: dict[str, Any], seconds: int) -> None:
+        self._source.client.change_message_visibility(
+            QueueUrl=self._source.name, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=seconds
+        )
+
+    def _environment(self, message: dict[str, Any]) -> dict[str, str]:
+        row = received_row(message)
+        return {
+            **os.environ,
+            "SQSQLITE_DB": str(self._line.path.absolute()),
+            "SQSQLITE_QUEUE": self._source.name,
+            "SQSQLITE_MESSAGE_ID": row["message_id"],
+            "SQSQLITE_RECEIVE_COUNT": str(row["receive_count"]),
+            "SQSQLITE_RECEIPT_HANDLE": row["receipt_handle"],
+            "SQSQLITE_SENT_AT": row["sent_at"],
+            "SQSQLITE_GROUP_ID": row["group_id"] or "",
+            "SQSQLITE_ATTRIBUTES": json.dumps(row["attributes"], ensure_ascii=False),
+        }
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End the shell and what it started."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)  # not waited for yet, so the number is still its own
+    else:
+        process.kill()
+    process.wait()
