@@ -1,0 +1,81 @@
+"""`sqsqlite demo` as one types it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import sqsqlite
+from sqsqlite.cli import main
+from sqsqlite.demo import performance, worker
+from sqsqlite.demo.audit import Evidence
+from sqsqlite.demo.journal import Journal
+
+
+def run(folder, *arguments, **environment):
+    program = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqlite')"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+
+
+def test_the_demo_shows_its_sum_and_leaves_its_file(tmp_path):
+    done = run(tmp_path, "demo", "--limit", "40", "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].split()[:2] == ["sent", "40"]
+    assert "It adds up" in done.stderr
+    assert "sqsqlite --db demo-output/demo.db peek source-files-dead" in done.stderr
+    stats = [line.split() for line in done.stdout.splitlines() if line.startswith("source-files ")]
+    assert [cells[:4] for cells in stats] == [["source-files", "0", "0", "0"]]
+    with sqsqlite.connect(tmp_path / "demo-output" / "demo.db") as sqs:
+        assert len(sqs.queue(worker.DEAD_LETTER_QUEUE)) >= 1
+
+
+def test_a_second_demo_takes_a_new_file_and_never_that_of_the_environment(tmp_path):
+    """SQSQLITE_DB names the file one works with: a demo in there would be a nuisance."""
+    (tmp_path / "demo-output").mkdir()
+    (tmp_path / "demo-output" / "demo.db").touch()
+    done = run(tmp_path, "demo", "--limit", "20", "--output", "json", SQSQLITE_DB="mine.db")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["path"], told["faults"]) == ("demo-output/demo-2.db", [])
+    assert told["totals"]["sent"] == 20 == told["totals"]["processed once"] + told["totals"]["dead letters"]
+    assert not (tmp_path / "mine.db").exists()
+
+
+def test_a_file_that_is_there_already_is_refused(tmp_path):
+    path = tmp_path / "orders.db"
+    path.write_bytes(b"mine")
+    done = CliRunner().invoke(main, ["demo", "--db", str(path)])
+    assert done.exit_code == 2
+    assert "the demo begins with a new file. --db names another" in done.stderr
+    assert path.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_sum_that_does_not_add_up_is_an_error_that_says_what(tmp_path, monkeypatch, form):
+    path = tmp_path / "demo.db"
+
+    def perform_badly(path, **_):
+        with sqsqlite.connect(path) as sqs:
+            sqs.create_queue(worker.QUEUE)
+        evidence = Evidence({"a": "abc.py"}, [], [], [], 3, 0, None, [], "ok")
+        faults = performance.find_faults(evidence)
+        return performance.Outcome(path, 4, 1.0, Journal(), evidence, faults, [])
+
+    monkeypatch.setattr(performance, "perform", perform_badly)
+    done = CliRunner().invoke(main, ["demo", "--db", str(path), "--output", form])
+    assert done.exit_code == 1
+    assert (
+        "It does not add up:\n1 sent, but 0 processed and 0 dead letters make 0\nabc.py (a) was lost"
+        in done.stderr
+    )
+    assert "It adds up" not in done.output
