@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite.errors import StoreError
 from sqsqlite.store.connections import Connection, Pool
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.foreign import TORN
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import translate
 
@@ -28,6 +29,8 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
 
     def commit(self) -> None:
         """COMMIT; afterwards those who wait for its messages are woken."""
+        if self.is_inherited:
+            raise StoreError(f"the transaction is the parent process's: {TORN}")
         if self.in_transaction and self.application is not None:
             self.application.end(self, super().commit)
         else:
@@ -35,6 +38,8 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
 
     def rollback(self) -> None:
         """ROLLBACK: nothing was sent or deleted."""
+        if self.is_inherited:
+            return
         tx, self.transaction = self.transaction, None
         try:
             super().rollback()
@@ -47,8 +52,15 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         if self.application is None:
             super().close()
             return
+        if self.is_inherited:
+            return
         self.rollback()
         self.application.pool.give_back(self)
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process was forked from the one whose connection and transaction these are."""
+        return self.application is not None and self.application.pool.is_torn
 
 
 class Application:

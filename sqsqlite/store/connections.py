@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqsqlite.errors import StoreClosed, StoreError
+from sqsqlite.errors import StoreClosed
 from sqsqlite.store import foreign
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
@@ -89,9 +89,8 @@ class Pool:
         self._identity = foreign.identity(path)
         self._idle: deque[Connection] = deque()
         self._gate = threading.Lock()
-        self._open_count = 0
+        self._open: set[Connection] = set()
         self._closed = False
-        self._torn_by_fork = False
         _pools.add(self)
 
     def take(self) -> Connection:
@@ -99,7 +98,7 @@ class Pool:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._open()
+            return self._connect()
 
     def give_back(self, connection: Connection) -> None:
         """The connection is free again; it must not be inside a transaction."""
@@ -120,25 +119,25 @@ class Pool:
         finally:
             self.give_back(connection)
 
-    def _open(self) -> Connection:
+    def _connect(self) -> Connection:
         with self._gate:
             if self._closed:
                 raise StoreClosed(f"{self._path}: closed")
-            if self._torn_by_fork:
-                raise StoreError(
-                    f"{self._path}: this process was forked while a transaction was open on the file, which leaves "
-                    "SQLite's locks in an unknown state. Fork first, or open the file in the child"
-                )
             connection = connect(self._path, **self._options)
-            self._open_count += 1
+            self._open.add(connection)
             return connection
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether this is a child that was forked while a connection was at work: see `foreign.TORN`."""
+        return foreign.is_torn(self._identity)
 
     def _forget(self, connection: Connection) -> None:
         try:
             # An application's connection overrides close() to come back here.
             dbapi.Connection.close(connection)
         finally:
-            self._open_count -= 1
+            self._open.discard(connection)
             foreign.closed(self._identity)
 
     def close(self) -> None:
@@ -154,7 +153,7 @@ class Pool:
     def before_fork(self) -> None:
         self._gate.acquire()
         deadline = time.monotonic() + FORK_PATIENCE
-        while self._open_count:
+        while self._open:
             try:
                 self._forget(self._idle.pop())
             except IndexError:
@@ -167,7 +166,15 @@ class Pool:
 
     def after_fork_in_child(self) -> None:
         self._gate = threading.Lock()
-        self._torn_by_fork = self._open_count > 0
+        if self._open:
+            _keep_for_ever(self._open)
+
+
+def _keep_for_ever(inherited: set[Connection]) -> None:
+    """Closing them, also at the end of the interpreter, would clear up a transaction that is the parent's."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
 
 
 _pools: "weakref.WeakSet[Pool]" = weakref.WeakSet()

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from sqsqlite.errors import SecondSQLiteCopy
+from sqsqlite.errors import SecondSQLiteCopy, StoreError
 from sqsqlite.store import driver
 
 Identity = tuple[int, int]
@@ -19,9 +19,14 @@ Identity = tuple[int, int]
 _lock = threading.RLock()
 _open_files: Counter[Identity] = Counter()
 _our_descriptors: dict[Identity, set[int]] = {}
+_torn: set[Identity] = set()
 _opening = threading.local()
 _hook_installed = False
 
+TORN = (
+    "this process was forked while a transaction was open on the file, which leaves SQLite's idea of its locks wrong "
+    "here for good. Fork outside of transactions, or use the file in a process that is started anew"
+)
 _ADVICE = (
     "Two copies of SQLite on one file break each other's locks and lose commits. "
     "Take the connection from `sqs.engine`, `sqs.read_engine` or `sqs.transaction()` instead"
@@ -65,6 +70,8 @@ class Opening:
             _opening.now = True
             if self._path.exists():
                 wanted = identity(self._path)
+                if wanted in _torn:
+                    raise StoreError(f"{self._path}: {TORN}")
                 strangers = _descriptors(wanted) - _our_descriptors.get(wanted, set())
                 if strangers:
                     raise SecondSQLiteCopy(
@@ -104,6 +111,25 @@ def closed(wanted: Identity) -> None:
             _our_descriptors.pop(wanted, None)
         else:
             _our_descriptors[wanted] &= _descriptors(wanted)
+
+
+def is_torn(wanted: Identity) -> bool:
+    """Whether this process inherited an open connection to the file by a fork: it can never use the file."""
+    return wanted in _torn
+
+
+def _after_fork_in_child() -> None:
+    """What is still counted as open was open in the parent: pools closed their idle connections before."""
+    _torn.update(_open_files)
+    _opening.now = False
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # Held across the fork, so that no other thread's hold on it is inherited.
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork_in_child
+    )
 
 
 def _refuse_standard_library(event: str, arguments: tuple[object, ...]) -> None:

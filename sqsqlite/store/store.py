@@ -132,7 +132,7 @@ class Store:
         if getattr(self._thread, "transaction", None) is not None:
             return self._join(self._thread.transaction, operation, arguments)
         if self.closed:
-            raise StoreClosed(f"{self.path}: closed")
+            raise self._closed_error()
         return self._group_commit.run(operation, *arguments)
 
     def join(self, connection: Connection, operation: Callable[..., R], *arguments: Any) -> R:
@@ -215,7 +215,7 @@ class Store:
             yield tx.connection
             return
         if self.closed:
-            raise StoreClosed(f"{self.path}: closed")
+            raise self._closed_error()
         with self.readers.lent() as connection:
             try:
                 connection.execute("BEGIN")
@@ -273,6 +273,13 @@ class Store:
         self._group_commit = GroupCommit(self)
         self.waker.after_fork_in_child()
         self.upkeep.after_fork_in_child()
+        # Connections at work stayed open: no turn is waited for, nothing is begun.
+        self.closed = self.closed or self.writers.is_torn
+
+    def _closed_error(self) -> StoreError:
+        if self.writers.is_torn:
+            return StoreError(f"{self.path}: {foreign.TORN}")
+        return StoreClosed(f"{self.path}: closed")
 
 
 def _resolved(path: str | os.PathLike[str]) -> Path:
