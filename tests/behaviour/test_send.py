@@ -221,7 +221,7 @@ def test_a_message_has_at_most_10_attributes(queue):
         queue.send(MessageAttributes={str(n): string("x") for n in range(11)})
 
 
-@pytest.mark.parametrize("name", ["n" * 256, "a..b", "À", "ſ", "-", "_", "aws", "Amazonas.x"])
+@pytest.mark.parametrize("name", ["n" * 256, "a..b", "\u00c0", "\u017f", "-", "_", "aws", "Amazonas.x"])
 def test_names_of_attributes_that_are_allowed(queue, name):
     queue.send(MessageAttributes={name: string("x")})
     assert queue.receive_one(MessageAttributeNames=["All"])["MessageAttributes"] == {name: string("x")}

@@ -1,0 +1,299 @@
+"""Receiving: how many, which, in what order, with which attributes, and the limit of messages in flight."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from sqsqlite.limits import SQS
+from sqsqlite.service import opening
+from tests.behaviour.bound_queue import BoundQueue, without_metadata
+from tests.behaviour.refusals import INVALID, refused
+
+SYSTEM_ATTRIBUTES = {
+    "ApproximateFirstReceiveTimestamp",
+    "ApproximateReceiveCount",
+    "SenderId",
+    "SentTimestamp",
+}
+TOO_MANY = (
+    "Too many messages have been received without being deleted. Please delete your received messages or let them "
+    "timeout before receiving more."
+)
+
+
+def string(value):
+    return {"DataType": "String", "StringValue": value}
+
+
+def out_of_range(parameter, value, low, high):
+    return (
+        f"Value {value} for parameter {parameter} is invalid. "
+        f"Reason: Must be between {low} and {high}, if provided."
+    )
+
+
+def test_an_empty_queue_answers_without_the_key(queue):
+    """No error, and no empty list: `Messages` is absent."""
+    assert without_metadata(queue.client.receive_message(QueueUrl=queue.url)) == {}
+
+
+def test_a_plain_receive_brings_one_message_with_four_keys(queue):
+    queue.send_all("one", "two")
+    answer = queue.client.receive_message(QueueUrl=queue.url)
+    assert [set(message) for message in answer["Messages"]] == [
+        {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
+    ]
+
+
+@pytest.mark.parametrize("number", [1, 2, 9, 10])
+def test_as_many_as_asked_for_if_there_are(queue, number):
+    queue.send_all(*"abcdefghijkl")
+    assert len(queue.receive(number)) == number
+    assert len(queue.receive(10)) == min(10, 12 - number)
+
+
+@pytest.mark.parametrize("number", [-1, 0, 11])
+def test_a_receive_asks_for_1_to_10_messages(queue, number):
+    with refused(queue.client, INVALID, out_of_range("MaxNumberOfMessages", number, 1, 10)):
+        queue.receive(number)
+
+
+@pytest.mark.parametrize("timeout", [-1, 43_201])
+def test_a_visibility_timeout_is_0_to_12_hours(queue, timeout):
+    """Larger values are refused, never clipped."""
+    queue.send()
+    with refused(queue.client, INVALID, out_of_range("VisibilityTimeout", timeout, 0, 43_200)):
+        queue.receive(VisibilityTimeout=timeout)
+    assert queue.counts == (1, 0, 0)
+
+
+@pytest.mark.parametrize("seconds", [-1, 21])
+def test_a_wait_is_0_to_20_seconds(queue, seconds):
+    with refused(
+        queue.client,
+        INVALID,
+        f"Value {seconds} for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.",
+    ):
+        queue.receive(WaitTimeSeconds=seconds)
+
+
+def test_an_attempt_id_needs_a_fifo_queue(queue):
+    with refused(
+        queue.client,
+        INVALID,
+        "Value a for parameter ReceiveRequestAttemptId is invalid. "
+        "Reason: The request includes a parameter that is not valid for this queue type.",
+    ):
+        queue.receive(ReceiveRequestAttemptId="a")
+
+
+def test_messages_come_in_the_order_they_were_sent(queue):
+    """Best effort with SQS; here exact."""
+    queue.send_all(*"abcdefghijklmnopqrstuvwxyz")
+    assert "".join(queue.bodies() + queue.bodies() + queue.bodies()) == "abcdefghijklmnopqrstuvwxyz"
+
+
+def test_a_returned_message_keeps_its_place(queue, clock):
+    """The older one is received before those sent after it."""
+    queue.send("older")
+    queue.receive_one(VisibilityTimeout=5)
+    queue.send_all("newer", "newest")
+    clock.advance(5)
+    assert queue.bodies() == ["older", "newer", "newest"]
+
+
+def test_a_message_given_back_at_once_keeps_its_place(queue):
+    queue.send_all("older", "newer")
+    queue.change(queue.receive_one(), 0)
+    assert queue.bodies() == ["older", "newer"]
+
+
+def test_returned_messages_come_in_the_order_of_sending_however_their_timeouts_ended(queue, clock):
+    queue.send_all("a", "b", "c")
+    for timeout in (3, 2, 1):
+        queue.receive_one(VisibilityTimeout=timeout)
+    clock.advance(3)
+    assert queue.bodies() == ["a", "b", "c"]
+
+
+# What a receive tells of a message
+
+
+def test_all_is_these_four_system_attributes_as_texts(queue, clock):
+    sent_at = clock.now_ms()
+    queue.send()
+    clock.advance(2)
+    message = queue.receive_one(AttributeNames=["All"])
+    assert message["Attributes"] == {
+        "ApproximateFirstReceiveTimestamp": str(sent_at + 2000),
+        "ApproximateReceiveCount": "1",
+        "SenderId": "000000000000",
+        "SentTimestamp": str(sent_at),
+    }
+
+
+@pytest.mark.parametrize("parameter", ["AttributeNames", "MessageSystemAttributeNames"])
+@pytest.mark.parametrize("name", sorted(SYSTEM_ATTRIBUTES))
+def test_a_system_attribute_comes_by_name_under_either_parameter(queue, parameter, name):
+    queue.send()
+    [message] = queue.receive(**{"AttributeNames": [], parameter: [name]})
+    assert set(message["Attributes"]) == {name}
+
+
+def test_names_under_both_parameters_are_joined(queue):
+    queue.send()
+    message = queue.receive_one(
+        AttributeNames=["SenderId"], MessageSystemAttributeNames=["SentTimestamp", "SenderId"]
+    )
+    assert set(message["Attributes"]) == {"SenderId", "SentTimestamp"}
+
+
+def test_a_system_attribute_the_message_has_not_is_left_out(queue):
+    queue.send()
+    names = ["SequenceNumber", "MessageGroupId", "AWSTraceHeader", "DeadLetterQueueSourceArn"]
+    assert "Attributes" not in queue.receive_one(AttributeNames=names)
+
+
+@pytest.mark.parametrize("name", ["Nothing", ".*", "*", "all", "senderid", "Policy"])
+def test_an_unknown_system_attribute_is_refused(queue, name):
+    """Also those of queues, and patterns."""
+    queue.send()
+    with refused(queue.client, "InvalidAttributeName", f"Unknown Attribute {name}."):
+        queue.receive(AttributeNames=["SenderId", name])
+    assert queue.counts == (1, 0, 0)
+
+
+def test_the_receive_count_rises_at_each_receive_and_the_first_instant_stays(queue, clock):
+    queue.send()
+    seen = []
+    first_at = clock.now_ms()
+    for _ in range(3):
+        seen.append(queue.receive_one(VisibilityTimeout=5)["Attributes"])
+        clock.advance(5)
+    assert [attributes["ApproximateReceiveCount"] for attributes in seen] == ["1", "2", "3"]
+    assert {attributes["ApproximateFirstReceiveTimestamp"] for attributes in seen} == {str(first_at)}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([], set()),
+        (["All"], {"Hello", "Help.Me", "General"}),
+        ([".*"], {"Hello", "Help.Me", "General"}),
+        (["*"], {"Hello", "Help.Me", "General"}),
+        (["Hel.*"], {"Hello", "Help.Me"}),
+        (["Help.*"], {"Help.Me"}),
+        (["Help"], set()),
+        (["hello"], set()),
+        (["Hello", "General"], {"Hello", "General"}),
+        (["General", "Hel.*"], {"Hello", "Help.Me", "General"}),
+        (["AWS.", "..foo", "nobody", "%", "", "Hello"], {"Hello"}),
+    ],
+)
+def test_message_attributes_are_chosen_by_name_prefix_or_all(queue, names, expected):
+    """Unknown and even impossible names are ignored."""
+    queue.send(MessageAttributes={name: string("x") for name in ("Hello", "Help.Me", "General")})
+    message = queue.receive_one(MessageAttributeNames=names)
+    assert set(message.get("MessageAttributes", {})) == expected
+    assert ("MD5OfMessageAttributes" in message) == bool(expected)
+
+
+def test_the_digest_covers_the_attributes_returned(queue):
+    everything = {"General": "Kenobi", "Hello": "There", "Help.Me": "Me"}
+    queue.send(MessageAttributes={name: string(value) for name, value in everything.items()})
+    chosen = queue.receive_one(MessageAttributeNames=["General", "Hello"], VisibilityTimeout=0)
+    assert chosen["MD5OfMessageAttributes"] == "fca026605781cb4126a1e9044df24232"
+    whole = queue.receive_one(MessageAttributeNames=["All"])
+    assert whole["MD5OfMessageAttributes"] == "4c360f3fdafd970e05fae2f149d997f5"
+
+
+# Messages in flight
+
+
+@pytest.fixture
+def three_in_flight(monkeypatch, open_sqs):
+    """A queue where 3 messages in flight are the limit, in place of 120,000; 10 messages wait."""
+    monkeypatch.setitem(opening.LIMITS, "three", replace(SQS, standard_in_flight_count=3))
+
+    def make(**options):
+        queue = BoundQueue.create(open_sqs(limits="three", **options))
+        queue.send_all(*"abcdefghij")
+        return queue
+
+    return make
+
+
+def test_the_limit_is_120000_in_flight_in_a_standard_queue():
+    assert SQS.standard_in_flight_count == 120_000
+
+
+@pytest.mark.parametrize("compat", ["docs", "aws"])
+def test_near_the_limit_fewer_than_asked_for_are_returned(three_in_flight, compat):
+    queue = three_in_flight(compat=compat)
+    assert queue.bodies(2) == ["a", "b"]
+    assert queue.bodies(10) == ["c"]
+
+
+@pytest.mark.parametrize("compat", ["docs", "aws"])
+def test_at_the_limit_a_short_poll_is_refused(three_in_flight, compat):
+    queue = three_in_flight(compat=compat)
+    queue.receive(3)
+    with refused(queue.client, "OverLimit", TOO_MANY):
+        queue.receive()
+
+
+def test_at_the_limit_a_long_poll_is_refused_too(three_in_flight):
+    """compat="docs": the API reference knows no exception."""
+    queue = three_in_flight()
+    queue.receive(3)
+    with refused(queue.client, "OverLimit", TOO_MANY):
+        queue.receive(WaitTimeSeconds=20)
+
+
+def test_at_the_limit_amazons_long_poll_ends_empty(three_in_flight, clock, background):
+    """compat="aws": no error, no messages."""
+    queue = three_in_flight(compat="aws")
+    queue.receive(3)
+    waiting = background(queue.receive, WaitTimeSeconds=20)
+    clock.until_waiting()
+    clock.advance(20)
+    assert waiting.result(20) == []
+
+
+@pytest.mark.parametrize("way", ["deleted", "given back", "timed out"])
+def test_what_leaves_flight_makes_room(three_in_flight, clock, way):
+    queue = three_in_flight()
+    messages = queue.receive(3)
+    if way == "deleted":
+        queue.delete(messages[0])
+    elif way == "given back":
+        queue.change(messages[0], 0)
+    else:
+        clock.advance(30)
+    expected = {"deleted": ["d"], "given back": ["a"], "timed out": ["a", "b", "c"]}
+    assert queue.bodies() == expected[way]
+
+
+def test_visible_and_delayed_messages_do_not_count_as_in_flight(three_in_flight):
+    queue = three_in_flight()
+    for _ in range(5):
+        queue.send(DelaySeconds=10)
+    assert queue.bodies() == ["a", "b", "c"]
+    assert queue.counts == (7, 3, 5)
+
+
+def test_the_limit_is_each_queues_own(three_in_flight):
+    queue = three_in_flight()
+    queue.receive(3)
+    other = BoundQueue.create(queue.client, "other")
+    other.send("free")
+    assert other.bodies() == ["free"]
+
+
+def test_an_unknown_option_of_a_receive_changes_nothing(queue):
+    """A refused receive leaves the message as it was: visible, its count untouched."""
+    queue.send()
+    with refused(queue.client, INVALID, re.compile("MaxNumberOfMessages")):
+        queue.receive(11)
+    assert queue.receive_one()["Attributes"]["ApproximateReceiveCount"] == "1"

@@ -1,0 +1,228 @@
+"""The visibility timeout: who sets it, from when it counts, what is remembered."""
+
+import pytest
+
+from tests.behaviour.bound_queue import BoundQueue
+from tests.behaviour.refusals import INVALID, refused
+
+TWELVE_HOURS = 43_200
+
+
+def beyond_12_hours(timeout):
+    return (
+        f"Value {timeout} for parameter VisibilityTimeout is invalid. "
+        "Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+    )
+
+
+def hidden_for(queue, clock, seconds):
+    """The message is hidden until `seconds` from now, to the millisecond, and visible then; it is not received."""
+    clock.advance(seconds, ms=-1)
+    assert queue.counts[0] == 0
+    clock.advance(ms=1)
+    assert queue.counts[0] == 1
+
+
+def test_a_received_message_is_hidden_from_everybody_for_30_seconds(queue, clock, open_sqs):
+    queue.send("hello")
+    assert queue.bodies() == ["hello"]
+    other = BoundQueue(open_sqs(), queue.url)
+    clock.advance(29.999)
+    assert queue.bodies() == []
+    assert other.bodies() == []
+    clock.advance(ms=1)
+    assert other.bodies() == ["hello"]
+
+
+def test_a_message_that_is_not_deleted_comes_back_again_and_again(queue, clock):
+    """Without a RedrivePolicy for ever: nothing is lost by a consumer that fails."""
+    sent = queue.send("hello")
+    for count in range(1, 50):
+        message = queue.receive_one()
+        assert (message["MessageId"], message["Attributes"]["ApproximateReceiveCount"]) == (
+            sent["MessageId"],
+            str(count),
+        )
+        clock.advance(30)
+
+
+def test_the_clock_starts_when_the_message_is_returned(queue, clock):
+    """Not when it was sent."""
+    queue.send()
+    clock.advance(1000)
+    queue.receive_one()
+    hidden_for(queue, clock, 30)
+
+
+@pytest.mark.parametrize("timeout", [1, 60, TWELVE_HOURS])
+def test_a_queues_own_timeout_is_set_when_it_is_created(make_queue, clock, timeout):
+    queue = make_queue(VisibilityTimeout=timeout)
+    queue.send()
+    queue.receive_one()
+    hidden_for(queue, clock, timeout)
+
+
+def test_a_queues_own_timeout_of_0_hides_nothing(make_queue):
+    queue = make_queue(VisibilityTimeout=0)
+    queue.send("hello")
+    assert queue.bodies() == queue.bodies() == ["hello"]
+    assert queue.counts == (1, 0, 0)
+
+
+@pytest.mark.parametrize("timeout", [1, 7, TWELVE_HOURS])
+def test_a_receive_sets_the_timeout_of_its_own_messages(queue, clock, timeout):
+    queue.send_all("a", "b")
+    queue.receive_one(VisibilityTimeout=timeout)
+    assert queue.attributes("VisibilityTimeout") == {"VisibilityTimeout": "30"}
+    queue.delete(queue.receive_one())
+    hidden_for(queue, clock, timeout)
+
+
+def test_a_receives_timeout_of_0_returns_the_message_and_leaves_it_visible(queue):
+    """The receive counts."""
+    queue.send("hello")
+    first = queue.receive_one(VisibilityTimeout=0)
+    assert queue.counts == (1, 0, 0)
+    second = queue.receive_one()
+    assert first["Attributes"]["ApproximateReceiveCount"] == "1"
+    assert second["Attributes"]["ApproximateReceiveCount"] == "2"
+
+
+def test_a_queues_new_timeout_is_for_later_receives_only(queue, clock):
+    """Messages in flight keep the time they were received with."""
+    queue.send("held")
+    queue.receive_one()
+    queue.set(VisibilityTimeout=300)
+    hidden_for(queue, clock, 30)
+    queue.receive_one()
+    hidden_for(queue, clock, 300)
+
+
+def test_a_queues_shorter_timeout_does_not_free_what_is_in_flight(make_queue, clock):
+    queue = make_queue(VisibilityTimeout=300)
+    queue.send("held")
+    queue.receive_one()
+    queue.set(VisibilityTimeout=0)
+    hidden_for(queue, clock, 300)
+
+
+# ChangeMessageVisibility
+
+
+def test_an_extension_counts_from_the_call(queue, clock):
+    """Received at 0 with 30 s, extended by 60 s at 20: hidden until 80."""
+    queue.send()
+    message = queue.receive_one()
+    clock.advance(20)
+    queue.change(message, 60)
+    hidden_for(queue, clock, 60)
+
+
+def test_a_shortening_counts_from_the_call(make_queue, clock):
+    """Received at 0 with 60 s, shortened to 10 s at 15: visible at 25."""
+    queue = make_queue(VisibilityTimeout=60)
+    queue.send()
+    message = queue.receive_one()
+    clock.advance(15)
+    queue.change(message, 10)
+    hidden_for(queue, clock, 10)
+
+
+def test_0_makes_the_message_visible_at_once(queue):
+    queue.send("hello")
+    queue.change(queue.receive_one(), 0)
+    assert queue.counts == (1, 0, 0)
+    assert queue.bodies() == ["hello"]
+
+
+def test_a_change_touches_one_message_alone(queue, clock):
+    queue.send_all("a", "b")
+    first, _ = queue.receive(2)
+    queue.change(first, 60)
+    clock.advance(30)
+    assert queue.bodies() == ["b"]
+
+
+def test_a_change_is_not_remembered(queue, clock):
+    """The next receive hides the message for the queue's time again."""
+    queue.send()
+    message = queue.receive_one()
+    queue.change(message, 300)
+    clock.advance(300)
+    queue.receive_one()
+    hidden_for(queue, clock, 30)
+
+
+def test_a_heartbeat_keeps_a_message_for_as_long_as_it_beats(queue, clock):
+    """Two minutes, renewed every minute; when it stops, the message is back within two minutes."""
+    queue.send()
+    message = queue.receive_one(VisibilityTimeout=120)
+    for _ in range(30):
+        clock.advance(60)
+        queue.change(message, 120)
+    hidden_for(queue, clock, 120)
+
+
+@pytest.mark.parametrize("timeout", [-1, 43_201])
+def test_a_timeout_is_0_to_43200_seconds(queue, timeout):
+    """Refused, not clipped: the message keeps what it had."""
+    queue.send()
+    message = queue.receive_one()
+    with refused(
+        queue.client,
+        INVALID,
+        f"Value {timeout} for parameter VisibilityTimeout is invalid. "
+        "Reason: Must be between 0 and 43200, if provided.",
+    ):
+        queue.change(message, timeout)
+    assert queue.counts == (0, 1, 0)
+
+
+def test_12_hours_at_the_very_instant_of_the_receive_are_allowed(queue, clock):
+    queue.send()
+    queue.change(queue.receive_one(), TWELVE_HOURS)
+    hidden_for(queue, clock, TWELVE_HOURS)
+
+
+def test_12_hours_are_the_most_in_all(queue, clock):
+    """From the receive: one millisecond later 43,200 is too much, and nothing is clipped."""
+    queue.send()
+    message = queue.receive_one()
+    clock.advance(ms=1)
+    with refused(queue.client, INVALID, beyond_12_hours(TWELVE_HOURS)):
+        queue.change(message, TWELVE_HOURS)
+    clock.advance(9, ms=999)
+    with refused(queue.client, INVALID, beyond_12_hours(TWELVE_HOURS - 9)):
+        queue.change(message, TWELVE_HOURS - 9)
+    queue.change(message, TWELVE_HOURS - 10)
+    hidden_for(queue, clock, TWELVE_HOURS - 10)
+
+
+def test_extensions_add_up_to_12_hours(queue, clock):
+    """However small each one is."""
+    queue.send()
+    message = queue.receive_one(VisibilityTimeout=3600)
+    for _ in range(11):
+        clock.advance(3599)
+        queue.change(message, 3600)
+    clock.advance(3599)
+    with refused(queue.client, INVALID, beyond_12_hours(3600)):
+        queue.change(message, 3600)
+
+
+def test_the_12_hours_begin_anew_with_the_next_receive(queue, clock):
+    """Not with the send."""
+    queue.send()
+    clock.advance(3600)
+    queue.receive_one(VisibilityTimeout=TWELVE_HOURS)
+    clock.advance(TWELVE_HOURS)
+    queue.change(queue.receive_one(), TWELVE_HOURS)
+    hidden_for(queue, clock, TWELVE_HOURS)
+
+
+def test_a_change_counts_no_receive(queue, clock):
+    queue.send()
+    message = queue.receive_one()
+    queue.change(message, 60)
+    queue.change(message, 0)
+    assert queue.receive_one()["Attributes"]["ApproximateReceiveCount"] == "2"
