@@ -36,7 +36,8 @@ def check(
         target = lookup.find_row(tx.execute, target_arn, caller)
     except QueueDoesNotExist:
         raise attributes.redrive_policy_error(policy, "Dead letter target does not exist.") from None
-    if target["account_id"] != caller.account_id:
+    # The whole ARN: its region and partition find no queue, but name one of somewhere else.
+    if target_arn != queue_arn(tx.settings.region, caller.account_id, target["name"]):
         raise attributes.redrive_policy_error(policy, "Dead letter target does not exist.")
     if bool(target["fifo"]) != fifo:
         raise attributes.redrive_policy_error(
