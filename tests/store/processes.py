@@ -63,6 +63,15 @@ class Program:
         line, _, self._heard = self._heard.partition(b"\n")
         return line.decode()
 
+    def is_silent(self, seconds: float) -> bool:
+        """Whether it says nothing for so long."""
+        return not self._heard and not select.select([self._process.stdout], [], [], seconds)[0]
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def tell(self, line: str = "") -> None:
         """Give it a line of input."""
         assert self._process.stdin is not None

@@ -1,0 +1,145 @@
+"""Who waits for a message in one process hears of what another one did."""
+
+import os
+import time
+
+import pytest
+
+import sqsqlite
+from tests.store.processes import Program
+from tests.store.waiting import Task, until
+
+# Bounds generously what takes a millisecond; but less than the 20 s of the wait itself, which would be no wake-up.
+SOON = 5.0
+
+RECEIVE = """
+import sqsqlite
+sqs = sqsqlite.connect(sys.argv[1])
+queue = sqs.queue("orders")
+say("open")
+while True:
+    say(*[message.body for message in queue.receive(wait=20, visibility_timeout=int(sys.argv[2]))])
+    input()
+"""
+RECEIVE_AS_NOBODY = RECEIVE.replace(
+    'say("open")',
+    'import os; queue.receive(); os.setgroups([]); os.setgid(65534); os.setuid(65534); say("open")',
+)
+# Killed between its commit and its datagrams.
+SEND_AND_DIE = """
+import os, signal, sqsqlite
+from sqsqlite.store.wake import Waker
+Waker.tell = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+sqsqlite.connect(sys.argv[1]).queue("orders").send("last words")
+"""
+
+
+@pytest.fixture
+def sqs(path):
+    with sqsqlite.connect(path) as opened:
+        yield opened
+
+
+def sockets(path):
+    return [name for name in os.listdir(f"{path}-sqs") if name.startswith("wake-")]
+
+
+@pytest.fixture
+def waiter(path, queue):
+    """A process that waits for a message, its socket bound."""
+    with Program(RECEIVE, path, 600) as program:
+        assert program.hear() == "open"
+        until(lambda: sockets(path))
+        yield program
+
+
+def test_send_wakes_a_waiter(queue, waiter):
+    for number in range(20):
+        queue.send(f"message {number}")
+        assert waiter.hear(SOON) == f"message {number}"
+        waiter.tell()
+
+
+def test_batch_wakes_every_waiter(queue, path, waiter):
+    with Program(RECEIVE, path, 600) as second:
+        assert second.hear() == "open"
+        until(lambda: len(sockets(path)) == 2)
+        queue.send_many(["one", "two"])
+        assert {waiter.hear(SOON), second.hear(SOON)} == {"one", "two"}
+
+
+def test_end_of_a_delay_wakes_a_waiter(queue, waiter):
+    started = time.monotonic()
+    queue.send("late", delay=1)
+    assert waiter.hear(1 + SOON) == "late"
+    assert time.monotonic() - started > 0.9
+
+
+def test_end_of_a_visibility_timeout_wakes_a_waiter(queue, path):
+    queue.send("returned")
+    queue.receive(visibility_timeout=1)
+    with Program(RECEIVE, path, 600) as waiter:
+        assert waiter.hear() == "open"
+        assert waiter.hear(1 + SOON) == "returned"
+
+
+def test_message_given_back_wakes_a_waiter(queue, path):
+    queue.send("returned")
+    [message] = queue.receive(visibility_timeout=600)
+    with Program(RECEIVE, path, 600) as waiter:
+        assert waiter.hear() == "open"
+        until(lambda: sockets(path))
+        message.change_visibility(0)
+        assert waiter.hear(SOON) == "returned"
+
+
+def test_message_of_an_application_transaction_wakes_a_waiter_at_its_commit(sqs, queue, waiter):
+    with sqs.transaction():
+        queue.send("committed")
+        assert waiter.is_silent(0.2)
+    assert waiter.hear(SOON) == "committed"
+
+
+def test_commit_of_a_writer_that_died_before_it_could_tell_is_noticed(queue, waiter, path):
+    with Program(SEND_AND_DIE, path):
+        assert waiter.hear(SOON) == "last words"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_waiter_that_can_bind_no_socket_is_woken_all_the_same(queue, path):
+    """Its user may not write the folder of the sockets: it looks at data_version instead."""
+    for folder in (path.parent, *path.parents):
+        if folder.stat().st_uid == 0 and folder != folder.parent:
+            folder.chmod(folder.stat().st_mode | 0o001)
+    for each in (path, *path.parent.glob("queues.db-*"), *path.parent.glob("queues.db-sqs/*")):
+        each.chmod(0o666)
+    path.with_name("queues.db-sqs").chmod(0o755)
+    with Program(RECEIVE_AS_NOBODY, path, 600) as waiter:
+        assert waiter.hear() == "open"
+        queue.send("hi")
+        assert waiter.hear(SOON) == "hi"
+        assert [name for name in sockets(path) if str(waiter.pid) in name] == []
+
+
+def test_socket_of_a_killed_waiter_is_cleared_away(queue, waiter, path):
+    waiter.kill()
+    assert len(sockets(path)) == 1
+    queue.send("hi")
+    until(lambda: not sockets(path))
+
+
+def test_waiters_of_one_process_share_one_socket(sqs, queue, path):
+    tasks = [Task(queue.receive, 1, 20) for _ in range(8)]
+    until(lambda: sqs._store.waker._count == 8)
+    assert len(sockets(path)) == 1
+    queue.send_many(["x"] * 8)
+    assert [len(task.outcome()) for task in tasks] == [1] * 8
+
+
+def test_closing_ends_a_wait_with_nothing(sqs, queue):
+    task = Task(queue.receive, 1, 20)
+    until(lambda: sqs._store.waker._count)
+    started = time.monotonic()
+    sqs.close()
+    assert task.outcome() == []
+    assert time.monotonic() - started < SOON
