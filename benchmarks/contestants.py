@@ -59,6 +59,7 @@ OURS = (
     Contestant("Queue", "doors", "Queue", "sqsqlite", shared=True),
     Contestant("boto3", "doors", "Boto3", "sqsqlite.boto", shared=True),
 )
+UNGROUPED = Contestant("client without group commit", "doors", "Ungrouped", "sqsqlite")
 BASELINES = (
     Contestant("bare", "baseline", "Bare", "sqsqlite", leaves_out="all but a lease and its token"),
     Contestant("full", "baseline", "Full", "sqsqlite", leaves_out="checks, handles, answers, ended timeouts"),
@@ -87,4 +88,4 @@ PEERS = (
         "count, delay, batches; a finished message stays until purged",
     ),
 )  # fmt: skip
-BY_NAME = {contestant.name: contestant for contestant in (*OURS, *BASELINES, *PEERS)}
+BY_NAME = {contestant.name: contestant for contestant in (*OURS, UNGROUPED, *BASELINES, *PEERS)}

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import sqsqlite
+from sqsqlite.store.counts import write_counts
 
 BUSY_TIMEOUT = 60.0
 
@@ -97,3 +98,35 @@ def has_boto3() -> bool:
     except ImportError:
         return False
     return True
+
+
+class Ungrouped(Client):
+    """The client with group commit taken out: a turn, a transaction, a commit, for each operation alone."""
+
+    def __init__(self, path: Path, synchronous: str) -> None:
+        super().__init__(path, synchronous)
+        store = self._client._store
+        store._group_commit = _NoGroups(store)
+
+
+class _NoGroups:
+    """What is left of `sqsqlite.store.commit.GroupCommit` without threads that share a commit, and without errors."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def run(self, operation: Any, *arguments: Any) -> Any:
+        store = self._store
+        store.turnstile.take(store.busy_timeout)
+        try:
+            connection = store.writers.take()
+            tx = store.begin(connection)
+            result = operation(tx, *arguments)
+            store.drain_empty_receives(tx)
+            write_counts(tx)
+            connection.execute("COMMIT")
+            store.writers.give_back(connection)
+        finally:
+            store.turnstile.leave()
+        store.committed(tx)
+        return result
