@@ -387,14 +387,21 @@ LIMIT 1
 """
 
 SELECT_MESSAGE = """
-SELECT id, message_id, body_md5, sender_id, group_id, trace_header, attributes, body
+SELECT id, message_id, body_md5, body, sender_id, group_id, trace_header, attributes
 FROM sqs_messages
 WHERE id = ?
 """
 
-SELECT_MESSAGES = """
+SELECT_TEN_MESSAGES = """
 -- Ten at a time; places left over repeat an id.
-SELECT id, message_id, body_md5, sender_id, group_id, trace_header, attributes, body
+SELECT id, message_id, body_md5, body, sender_id, group_id, trace_header, attributes
+FROM sqs_messages
+WHERE id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+SELECT_TEN_BODIES = """
+-- SELECT_TEN_MESSAGES for a receive that asked for no attributes: half the columns, half the time.
+SELECT id, message_id, body_md5, body
 FROM sqs_messages
 WHERE id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
@@ -403,7 +410,7 @@ PEEK = """
 -- What a receive would bring next, without a lease or a count. Visible ones in order of service, by
 -- sqs_ix_leases_ready: the + keeps the age index out, which would have all of them sorted.
 SELECT
-    m.id, m.message_id, m.body_md5, m.sender_id, m.group_id, m.trace_header, m.attributes, m.body,
+    m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
     l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
 FROM sqs_leases AS l
 JOIN sqs_messages AS m ON m.id = l.id
@@ -415,7 +422,7 @@ LIMIT :max_messages + 0
 PEEK_HIDDEN = """
 -- The hidden ones, those next to return first: delayed, in flight, and due but not yet promoted.
 SELECT
-    m.id, m.message_id, m.body_md5, m.sender_id, m.group_id, m.trace_header, m.attributes, m.body,
+    m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
     l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
 FROM sqs_leases AS l
 JOIN sqs_messages AS m ON m.id = l.id
@@ -427,7 +434,7 @@ LIMIT :max_messages + 0
 LIST_MESSAGES = """
 -- In order of sending, from a row on: `tail` and `dump`. By sqs_ix_leases_age.
 SELECT
-    m.id, m.message_id, m.body_md5, m.sender_id, m.group_id, m.trace_header, m.attributes, m.body,
+    m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
     l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
 FROM sqs_leases AS l
 JOIN sqs_messages AS m ON m.id = l.id

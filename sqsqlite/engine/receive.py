@@ -27,9 +27,18 @@ def promote(tx: "Transaction", queue: Queue) -> None:
 
 
 def claim(
-    tx: "Transaction", queue: Queue, state: Receivable, max_messages: int, visibility_timeout_seconds: int
+    tx: "Transaction",
+    queue: Queue,
+    state: Receivable,
+    max_messages: int,
+    visibility_timeout_seconds: int,
+    *,
+    attributes: bool = True,
 ) -> list[Received]:
     """Claim up to `max_messages` visible messages, hide them for `visibility_timeout_seconds`, and read them.
+
+    Args:
+        attributes: False: nobody asked for any, so sender, group, trace header and user attributes stay unread.
 
     On the way, messages beyond retention are deleted and exhausted ones go to the dead-letter queue; both make place
     for others.
@@ -54,7 +63,7 @@ def claim(
     delta.received += len(claims)
     if visible_at:
         tx.wake(queue.id, visible_at)
-    return _read(tx, queue, claims)
+    return _read(tx, queue, claims, attributes=attributes)
 
 
 def _needs_fixing(queue: Queue, state: Receivable, claims: list[Claim], now_ms: int) -> bool:
@@ -120,19 +129,20 @@ def _delete_expired(tx: "Transaction", queue: Queue, expired: list[Claim], *, hi
     tx.sweep = True
 
 
-def _read(tx: "Transaction", queue: Queue, claims: list[Claim]) -> list[Received]:
-    messages = _messages(tx, [found.id for found in claims])
+def _read(tx: "Transaction", queue: Queue, claims: list[Claim], *, attributes: bool) -> list[Received]:
+    messages = _messages(tx, [found.id for found in claims], attributes=attributes)
     sources = dead_letters.sources(tx, claims) if queue.holds_dead_letters else {}
     return [Received(found, messages[found.id], sources.get(found.id)) for found in claims]
 
 
-def _messages(tx: "Transaction", ids: list[int]) -> dict[int, StoredMessage]:
+def _messages(tx: "Transaction", ids: list[int], *, attributes: bool) -> dict[int, StoredMessage]:
     if len(ids) == 1:
         return {ids[0]: StoredMessage(*tx.execute(sql.SELECT_MESSAGE, ids).fetchone())}
+    statement = sql.SELECT_TEN_MESSAGES if attributes else sql.SELECT_TEN_BODIES
     found = {}
     for start in range(0, len(ids), 10):
         ten = ids[start : start + 10]
         ten += ten[:1] * (10 - len(ten))
-        for row in tx.execute(sql.SELECT_MESSAGES, ten).fetchall():
+        for row in tx.execute(statement, ten).fetchall():
             found[row[0]] = StoredMessage(*row)
     return found

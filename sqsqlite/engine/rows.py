@@ -60,16 +60,16 @@ class Claim(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A row of `sqs_messages`."""
+    """A row of `sqs_messages`; the last four only where somebody asked for attributes."""
 
     id: int
     message_id: bytes
     body_md5: bytes
-    sender_id: str | None
-    group_id: str | None
-    trace_header: str | None
-    attributes: str | None
     body: str
+    sender_id: str | None = None
+    group_id: str | None = None
+    trace_header: str | None = None
+    attributes: str | None = None
 
 
 class Received(NamedTuple):

@@ -35,7 +35,7 @@ def receive_message(
 
     Raises:
         QueueDoesNotExist: as said, also when it is deleted during the wait.
-        OverLimit: 120,000 messages of a standard queue are in flight.
+        OverLimit: 120,000 messages of a standard queue are in flight (compat="aws": then a long poll ends empty).
         InvalidParameterValue: ReceiveRequestAttemptId on a standard queue.
     Source: API_ReceiveMessage.
     """
@@ -63,9 +63,7 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
         queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
     lookup.refuse_fifo(queue)
     _check(queue, request)
-    wait_seconds = request.wait_time_seconds
-    if wait_seconds is None:
-        wait_seconds = state.receive_message_wait_time_seconds
+    wait_seconds = _wait_seconds(request, state)
     if not wait_seconds:
         store.count_empty_receive(queue.epoch_id)
         return ReceiveMessageResponse()
@@ -112,6 +110,12 @@ def _sleep(store: "Store", waiter: "Waiter", next_visible_at: int | None, until:
         waiter.event.clear()
 
 
+def _wait_seconds(request: "requests.ReceiveMessage", state: Receivable) -> int:
+    if request.wait_time_seconds is None:
+        return state.receive_message_wait_time_seconds
+    return request.wait_time_seconds
+
+
 def _check(queue: Queue, request: "requests.ReceiveMessage") -> None:
     if request.receive_request_attempt_id is not None and not queue.fifo:
         raise InvalidParameterValue(
@@ -131,10 +135,16 @@ def claim(
     if not state.may_have(tx.now_ms) and queue.epoch_id not in tx.deltas:
         return ReceiveMessageResponse(), state
     room = _room_in_flight(tx, queue, state)
+    if room <= 0:
+        if tx.settings.compat == "docs" or not _wait_seconds(request, state):
+            raise OverLimit(_OVER_LIMIT)
+        return ReceiveMessageResponse(), state  # today's Amazon: a long poll waits, and ends empty
     timeout = request.visibility_timeout
     if timeout is None:
         timeout = state.visibility_timeout_seconds
-    found = receive.claim(tx, queue, state, min(request.max_number_of_messages or 1, room), timeout)
+    wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
+    asked = min(request.max_number_of_messages or 1, room)
+    found = receive.claim(tx, queue, state, asked, timeout, attributes=wants_attributes)
     if not found:
         return ReceiveMessageResponse(), state
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), state
@@ -150,8 +160,6 @@ def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable) -> int:
         in_flight -= tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[
             0
         ]
-    if in_flight >= limit:
-        raise OverLimit(_OVER_LIMIT)
     return limit - in_flight
 
 

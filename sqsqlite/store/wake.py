@@ -47,6 +47,7 @@ class Waker:
     def __init__(self, store: "Store", folder: Path) -> None:
         self._store = store
         self._folder = folder
+        self._folder_name = str(folder)  # looked at after each commit: a Path would be turned into this each time
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
         self._count = 0
@@ -109,7 +110,7 @@ class Waker:
             for queue_id, visible_at in wakes.items():
                 self._hear(queue_id, visible_at)
         try:
-            seen = os.stat(self._folder).st_mtime_ns
+            seen = os.stat(self._folder_name).st_mtime_ns
         except OSError:
             return
         if seen != self._folder_seen:

@@ -1,0 +1,111 @@
+"""Messages that were elsewhere before: stored with their ids, send times and receive counts."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqsqlite import statements as sql
+from sqsqlite.engine.rows import Queue
+from sqsqlite.names import queue_name
+from sqsqlite.statements_operations import INSERT_LOADED_LEASE
+
+if TYPE_CHECKING:
+    from sqsqlite.prepared import PreparedMessage
+    from sqsqlite.store.transaction import Transaction
+
+
+class Source(NamedTuple):
+    """Where a dead letter was moved from, and when (milliseconds since 1970 UTC)."""
+
+    arn: str
+    receive_count: int
+    moved_at: int
+
+
+class LoadedMessage(NamedTuple):
+    """A message with its past. Instants are milliseconds since 1970 UTC; `visible_at` 0: at once."""
+
+    message: "PreparedMessage"
+    message_id: bytes
+    sender_id: str | None
+    sent_at: int
+    visible_at: int
+    receive_count: int
+    queue_receive_count: int
+    first_received_at: int | None
+    source: Source | None
+
+
+def append_loaded(tx: "Transaction", queue: Queue, loaded: Sequence[LoadedMessage]) -> None:
+    """Store the messages in a standard queue, in order, behind those that are there.
+
+    In the activity they count as sent: this queue did not have them before.
+
+    Raises:
+        DiskFull: too little room is left; nothing was written.
+    """
+    size_bytes = sum(one.message.size_bytes for one in loaded)
+    tx.require_room(size_bytes)
+    rows = [
+        (
+            one.message_id,
+            one.message.body_md5,
+            one.sender_id,
+            one.message.group_id,
+            one.message.trace_header,
+            one.message.attributes_json,
+            one.message.body,
+        )
+        for one in loaded
+    ]
+    first: int = tx.execute(sql.INSERT_MESSAGE, rows[0]).lastrowid
+    if len(rows) > 1:
+        tx.connection.executemany(sql.INSERT_MESSAGE, rows[1:])
+    leases = [
+        (
+            first + place,
+            queue.epoch_id,
+            one.sent_at,
+            one.message.size_bytes,
+            one.visible_at,
+            one.receive_count,
+            one.queue_receive_count,
+            one.first_received_at,
+        )
+        for place, one in enumerate(loaded)
+    ]
+    tx.connection.executemany(INSERT_LOADED_LEASE, leases)
+    _note_sources(tx, queue, first, loaded)
+    delta = tx.delta(queue.epoch_id)
+    delta.messages += len(loaded)
+    delta.delayed += sum(1 for one in loaded if one.visible_at)
+    delta.sent += len(loaded)
+    delta.sent_bytes += size_bytes
+    tx.wake(queue.id, min(one.visible_at for one in loaded))
+
+
+def _note_sources(tx: "Transaction", queue: Queue, first: int, loaded: Sequence[LoadedMessage]) -> None:
+    noted = False
+    for place, one in enumerate(loaded):
+        if one.source is None:
+            continue
+        noted = True
+        tx.execute(
+            sql.INSERT_DEAD_LETTER,
+            {
+                "id": first + place,
+                "epoch_id": queue.epoch_id,
+                "source_queue_id": _queue_id(tx, one.source.arn),
+                "source_arn": one.source.arn,
+                "receive_count": one.source.receive_count,
+                "now_ms": one.source.moved_at,
+            },
+        )
+    if noted and not queue.holds_dead_letters:
+        tx.execute(sql.MARK_DEAD_LETTERS, {"id": queue.id})
+
+
+def _queue_id(tx: "Transaction", arn: str) -> int:
+    """The id of the queue of that name in this file; 0, which no queue has, where there is none."""
+    account_id, name = queue_name(arn)
+    row = tx.execute(sql.SELECT_QUEUE, (account_id, name)).fetchone()
+    return 0 if row is None else int(row[0])
