@@ -1,6 +1,7 @@
 """`sqsqlite send`: one message, or standard input as messages."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def _send_input(
     from sqsqlite.cli.feed import Feed, records
     from sqsqlite.cli.progress import Progress
 
-    stream = click.get_binary_stream("stdin")
+    stream = sys.stdin.buffer
     feed = Feed(sqs, queue, message, refused_path)
     progress = Progress(stream, shown=not line.options.get("quiet"))
 

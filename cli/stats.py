@@ -75,7 +75,7 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
         rows.sort(key=lambda row: row[_SORTS[sort]], reverse=sort != "name")
         if screen:
             click.clear()
-            click.echo(f"{line.path}  {time.strftime('%H:%M:%S')}  {len(rows)} queues\n")
+            click.echo(f"{line.path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}\n")
         line.output.rows(rows, default="table")
         line.output.flush()
         if once:

@@ -1,4 +1,4 @@
-"""Tables for a terminal: columns as wide as they need, the last ones cut where the screen ends."""
+"""Tables for a terminal: columns as wide as they need, the widest cut until all fit the screen."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,27 +9,40 @@ import click
 from sqsqlite.cli.output import cell_text, one_line
 
 _GAP = "  "
+_NARROWEST = 6
 
 
 def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]], *, width: int | None) -> Iterator[str]:
     """A heading, then a line a row; numbers stand right.
 
     Args:
-        width: of the screen, in columns: longer lines are cut. None: nothing is cut.
+        width: of the screen, in columns: cells are cut until they fit. None: nothing is cut.
     """
     cells = [[one_line(cell_text(value)) for value in row] for row in rows]
-    right = [all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(names))]
+    right = [_is_number({type(row[place]) for row in rows}) for place in range(len(names))]
     widths = [
         max(screen_width(name), *(screen_width(row[place]) for row in cells))
         for place, name in enumerate(names)
     ]
-    yield (
-        click.style(_cut(_joined(names, widths, right), width), bold=True)
-        if width
-        else _joined(names, widths, right)
-    )
+    if width is not None:
+        widths = _shrunk(widths, width - len(_GAP) * (len(widths) - 1))
+    heading = _joined(names, widths, right)
+    yield heading if width is None else click.style(heading, bold=True)
     for row in cells:
-        yield _cut(_joined(row, widths, right), width)
+        yield _joined(row, widths, right)
+
+
+def _is_number(types: set[type]) -> bool:
+    """Whether a column holds numbers, some of them missing at most."""
+    return bool(types - {type(None)}) and types <= {int, float, type(None)}
+
+
+def _shrunk(widths: Sequence[int], room: int) -> list[int]:
+    """Widths that fit into the room: the widest give way first, none below what shows a few characters."""
+    fitted = [min(width, room) for width in widths]
+    while sum(fitted) > room and max(fitted) > _NARROWEST:
+        fitted[fitted.index(max(fitted))] -= 1
+    return fitted
 
 
 def screen_width(text: str) -> int:
@@ -42,16 +55,17 @@ def screen_width(text: str) -> int:
 def _joined(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = []
     for text, wanted, from_right in zip(cells, widths, right, strict=True):
-        blank = " " * (wanted - screen_width(text))
-        padded.append(blank + text if from_right else text + blank)
+        shown = _cut(text, wanted)
+        blank = " " * (wanted - screen_width(shown))
+        padded.append(blank + shown if from_right else shown + blank)
     return _GAP.join(padded).rstrip()
 
 
-def _cut(line: str, width: int | None) -> str:
-    if width is None or screen_width(line) <= width:
-        return line
+def _cut(text: str, width: int) -> str:
+    if screen_width(text) <= width:
+        return text
     taken, room = [], width - 1
-    for mark in line:
+    for mark in text:
         room -= screen_width(mark)
         if room < 0:
             break
