@@ -327,6 +327,13 @@ class ParamValidationError(SQSQLiteError, ValueError):
         return f"Parameter validation failed:\n{self.report}"
 
 
+class BadDump(SQSQLiteError):
+    """The lines are not those of a dump, or end before it does; the line's number stands in the message.
+
+    What to do: load the whole file that `dump` wrote. What was loaded before the line stays, and is not loaded again.
+    """
+
+
 class StoreError(SQSQLiteError):
     """Something about the file or SQLite, not about the request. The driver's error is the `__cause__`."""
 

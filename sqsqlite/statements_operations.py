@@ -167,3 +167,35 @@ LIST_BODIES = """
 -- The body's bytes as they are, so that bytes that are no UTF-8 are a finding and not an error.
 SELECT id, body_md5, CAST(body AS BLOB), attributes FROM sqs_messages
 """
+
+# --- dump and load ----------------------------------------------------------------------------------------------
+
+LIST_QUEUE_NAMES = """
+SELECT name FROM sqs_queues WHERE account_id = :account_id ORDER BY name
+"""
+
+DUMP_MESSAGES = """
+-- The messages of some epochs, oldest row first, in one pass over the leases' row ids: the plus keeps the planner
+-- from an index, after which it would sort whole bodies.
+SELECT
+    l.epoch_id, m.message_id, m.body, m.attributes, m.group_id, m.trace_header, m.sender_id, l.deduplication_id,
+    l.sequence, l.sent_at, l.first_received_at, l.receive_count, l.queue_receive_count, l.visible_at,
+    l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
+FROM sqs_leases AS l
+CROSS JOIN sqs_messages AS m ON m.id = l.id
+LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
+WHERE +l.epoch_id IN (SELECT value FROM json_each(:epoch_ids))
+ORDER BY l.id
+"""
+
+INSERT_LOADED_LEASE = """
+-- Never received here, with the past it had elsewhere.
+INSERT INTO sqs_leases (
+    id, epoch_id, sent_at, size_bytes, visible_at, receive_count, queue_receive_count, first_received_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+SELECT_BOOKMARK = """
+-- How many messages of a dump this file has taken in.
+SELECT number FROM sqs_meta WHERE name = :name
+"""

@@ -1,0 +1,320 @@
+"""What dump writes, load takes in: everything about each message, each message once."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+import sqsqlite
+from sqsqlite import errors, statements_operations
+from sqsqlite.service import dump_lines, load
+from sqsqlite.service.caller import LOCAL
+from sqsqlite.service.check import check
+from sqsqlite.service.dump import dump
+
+# Loads the dump argv[2] into argv[1], ten messages a commit, and is killed after the third commit.
+KILLED = """
+import os, signal, sys
+from sqsqlite.service import load
+from sqsqlite.service.caller import LOCAL
+from sqsqlite.service.opening import open_store
+load.BATCH_MESSAGES = 10
+kill = lambda done: done.messages == 30 and os.kill(os.getpid(), signal.SIGKILL)
+load.load(open_store(sys.argv[1]), open(sys.argv[2], "rb"), LOCAL, progress=kill)
+"""
+
+
+@pytest.fixture
+def other(tmp_path, clock):
+    """Another, empty file."""
+    with sqsqlite.connect(tmp_path / "other.db", clock=clock) as other:
+        yield other
+
+
+@pytest.fixture
+def full(sqs, clock):
+    """Queues with every kind of message."""
+    dead = sqs.create_queue("dead", message_retention_period=86_400, tags={"team": "a"})
+    orders = sqs.create_queue(
+        "orders", dead_letter_queue=dead, max_receive_count=1, visibility_timeout=7, tags={"é": "ü"}
+    )
+    orders.send("exhausted")
+    orders.receive(visibility_timeout=1)
+    clock.advance(2)
+    orders.receive()
+    orders.send("held")
+    orders.receive(visibility_timeout=600)
+    clock.advance(3)
+    orders.send("late", delay=60)
+    orders.send(
+        "typed", attributes={"n": 1, "b": b"\0\xff", "s": "x"}, group_id="tenant", trace_header="Root=1"
+    )
+    orders.send('multi\nline "quoted" \u2028 \N{SNOWMAN} 𝄞')
+    return sqs
+
+
+def lines_of(sqs, *queues: str) -> list[bytes]:
+    return [dump_lines.encode(line) for line in dump(sqs._store, queues, LOCAL)]
+
+
+def objects(lines) -> list[dict]:
+    """Without what is another in each dump."""
+    return [
+        {name: value for name, value in json.loads(line).items() if name not in ("dump_id", "dumped_at")}
+        for line in lines
+    ]
+
+
+def take_in(sqs, lines, **options) -> load.Loaded:
+    return load.load(sqs._store, lines, LOCAL, **options)
+
+
+def bodies(queue) -> list[str]:
+    return [message.body for message in queue.peek(100)]
+
+
+def changed(lines: list[bytes], number: int, **members) -> list[bytes]:
+    """The dump with other members in one line."""
+    line = {**json.loads(lines[number]), **members}
+    return [*lines[:number], msgspec.json.encode(line), *lines[number + 1 :]]
+
+
+def test_a_loaded_dump_dumps_the_same(full, other):
+    """Ids, send times, receive counts, delays, attributes, provenance, queue attributes and tags."""
+    lines = lines_of(full)
+    done = take_in(other, lines)
+    assert (done.messages, done.before, done.expired, done.warnings) == (5, 0, 0, [])
+    assert done.created == ["dead", "orders"]
+    assert objects(lines_of(other)) == objects(lines)
+    assert check(other._store, bodies=True) == []
+
+
+def test_a_dump_has_a_line_for_each_queue_and_message(full):
+    found = objects(lines_of(full))
+    assert [line["kind"] for line in found] == ["dump", "queue", "queue", *["message"] * 5, "end"]
+    assert [line["messages"] for line in found if line["kind"] in ("queue", "end")] == [1, 4, 5]
+    exhausted, _, late, typed, _ = (line for line in found if line["kind"] == "message")
+    assert exhausted["dead_letter"]["source_arn"].endswith(":orders")
+    assert late["delayed_until"] == late["sent_at"] + 60_000
+    assert typed["attributes"]["b"] == {"BinaryValue": "AP8=", "DataType": "Binary"}
+
+
+def test_each_line_is_one_line(full):
+    """Even for bodies with line ends, so that grep, split and jq work."""
+    assert all(b"\n" not in line for line in lines_of(full))
+
+
+def test_dumping_some_queues_leaves_the_others_out(full):
+    found = objects(lines_of(full, "orders", full.queue("orders").arn))
+    assert {line["queue"] for line in found if line["kind"] == "message"} == {"orders"}
+    assert [line["name"] for line in found if line["kind"] == "queue"] == ["orders"]
+
+
+def test_dumping_a_queue_that_there_is_not_is_told(full):
+    with pytest.raises(errors.QueueDoesNotExist):
+        lines_of(full, "none")
+
+
+def test_a_dump_changes_nothing(full):
+    before = full.stats()
+    lines_of(full)
+    assert full.stats() == before
+
+
+def test_a_dump_is_one_instant(full):
+    """What is sent, deleted or moved while it is written is not half in it."""
+    lines = dump(full._store, (), LOCAL)
+    first = [next(lines) for _ in range(4)]
+    full.queue("orders").send("afterwards")
+    for message in full.queue("dead").receive(10):
+        message.delete()
+    rest = list(lines)
+    assert (len(first) + len(rest), rest[-1].messages) == (9, 5)
+
+
+def test_messages_in_flight_are_receivable_where_they_are_loaded(full, other):
+    take_in(other, lines_of(full))
+    found = {message.body: message.receive_count for message in other.queue("dead").receive(10)}
+    assert found == {"exhausted": 2}
+    assert "held" in bodies(other.queue("orders"))
+
+
+def test_a_loaded_message_is_as_exhausted_as_it_was(full, other, clock):
+    """`held` was received once of once: where it is loaded, its next receive moves it."""
+    take_in(other, lines_of(full))
+    assert "held" not in [message.body for message in other.queue("orders").receive(10)]
+    assert "held" in bodies(other.queue("dead"))
+
+
+def test_a_loaded_message_keeps_its_delay(full, other, clock):
+    take_in(other, lines_of(full))
+    assert "late" not in bodies(other.queue("orders"))
+    clock.advance(60)
+    assert "late" in bodies(other.queue("orders"))
+
+
+def test_a_receive_tells_a_loaded_dead_letters_source(full, other):
+    take_in(other, lines_of(full))
+    response = other.client.receive_message(QueueUrl="dead", MessageSystemAttributeNames=["All"])
+    assert response["Messages"][0]["Attributes"]["DeadLetterQueueSourceArn"].endswith(":orders")
+
+
+def test_what_is_beyond_its_retention_by_now_is_left_out_and_counted(full, other, clock):
+    lines = lines_of(full)
+    clock.advance(86_400)  # the retention of `dead`
+    done = take_in(other, lines)
+    assert (done.messages, done.expired, len(other.queue("dead"))) == (4, 1, 0)
+
+
+def test_renewed_messages_are_as_if_sent_now(full, other, clock):
+    lines = lines_of(full)
+    clock.advance(86_400)
+    assert take_in(other, lines, renew=True).messages == 5
+    messages = [json.loads(line) for line in lines_of(other)][3:-1]
+    old = {json.loads(line).get("message_id") for line in lines}
+    assert all(
+        message["sent_at"] == clock.now_ms() and message["message_id"] not in old for message in messages
+    )
+    assert not any("receive_count" in message or "dead_letter" in message for message in messages)
+    assert check(other._store) == []
+
+
+def test_a_queue_that_exists_keeps_its_attributes_and_messages(full, other):
+    other.create_queue("orders", visibility_timeout=99).send("first")
+    done = take_in(other, lines_of(full))
+    assert done.created == ["dead"]
+    assert other.queue("orders").attributes["VisibilityTimeout"] == "99"
+    assert "RedrivePolicy" not in other.queue("orders").attributes
+    assert bodies(other.queue("orders"))[0] == "first"
+    assert len(other.queue("orders")) == 5
+
+
+def test_a_redrive_policy_without_its_queue_is_a_warning(full, other):
+    done = take_in(other, lines_of(full, "orders"))
+    assert len(done.warnings) == 1
+    assert "Dead letter target does not exist" in done.warnings[0]
+    assert len(other.queue("orders")) == 4
+
+
+def test_loading_a_dump_once_more_does_nothing(full, other):
+    """Also into the file it came from, once it was loaded there."""
+    lines = lines_of(full)
+    take_in(other, lines)
+    done = take_in(other, lines)
+    assert (done.messages, done.before, len(other.queue("orders"))) == (0, 5, 4)
+
+
+def test_again_loads_it_all_once_more(full, other):
+    lines = lines_of(full)
+    take_in(other, lines)
+    done = take_in(other, lines, again=True)
+    assert (done.messages, done.before, len(other.queue("orders"))) == (5, 0, 8)
+
+
+def test_a_purged_queue_is_filled_again_in_its_own_file(full):
+    lines = lines_of(full, "orders")
+    full.queue("orders").purge()
+    assert take_in(full, lines).messages == 4
+    assert objects(lines_of(full, "orders")) == objects(lines)
+
+
+def test_a_load_that_was_killed_goes_on_where_it_was(sqs, tmp_path):
+    queue = sqs.create_queue("orders")
+    queue.send_many([f"{number}" for number in range(55)])
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines_of(sqs)))
+    # The clock of the process is the real one, and the messages' is far ahead of it: they count as sent then.
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path / "new.db", tmp_path / "a.jsonl"], timeout=50, check=False
+    )
+    assert run.returncode == -signal.SIGKILL
+    with sqsqlite.connect(tmp_path / "new.db") as new, open(tmp_path / "a.jsonl", "rb") as file:
+        assert len(new.queue("orders")) == 30
+        done = take_in(new, file)
+        assert (done.before, done.messages) == (30, 25)
+        assert bodies(new.queue("orders")) == [f"{number}" for number in range(55)]
+        assert check(new._store, bodies=True) == []
+
+
+def test_a_bad_line_keeps_what_stands_before_and_names_itself(sqs, other, monkeypatch):
+    monkeypatch.setattr(load, "BATCH_MESSAGES", 2)
+    sqs.create_queue("orders").send_many(["0", "1", "2", "3", "4"])
+    lines = lines_of(sqs)
+    with pytest.raises(errors.MissingParameter, match="line 6"):
+        take_in(other, changed(lines, 5, body=""))
+    assert bodies(other.queue("orders")) == ["0", "1"]
+    take_in(other, lines)
+    assert bodies(other.queue("orders")) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 3, 5])
+def test_a_dump_that_was_cut_off_is_told(full, other, cut):
+    with pytest.raises(errors.BadDump, match="cut off"):
+        take_in(other, lines_of(full)[:cut])
+
+
+@pytest.mark.parametrize(
+    ("number", "members", "said"),
+    [
+        (0, {"kind": "queue"}, "line 1"),
+        (0, {"version": 2}, "format 2"),
+        (1, {"attributes": {"VisibilityTimeout": 5}}, "line 2"),
+        (2, {"kind": "end", "messages": 0}, "line 4: stands after the end"),
+        (4, {"queue": "stranger"}, "stranger is none of the dump's"),
+        (4, {"message_id": "x"}, "line 5: message_id 'x'"),
+        (4, {"sent_at": -1}, "line 5"),
+        (4, {"sent_at": 2**70}, "line 5"),
+        (4, {"body": None}, "line 5"),
+        (4, {"queue_receive_count": 10}, "queue_receive_count"),
+        (3, {"dead_letter": {"source_arn": "x", "receive_count": 1, "moved_at": 1}}, "is no queue's ARN"),
+        (8, {"messages": 6}, "the dump had 6 messages, 5 were read"),
+        (8, {"kind": "dump"}, "line 9"),
+        (7, {"kind": "end", "messages": 4}, "line 9: stands after the end"),
+    ],
+)
+def test_a_line_that_is_none_of_a_dump_is_refused_with_its_number(full, other, number, members, said):
+    with pytest.raises(errors.BadDump, match=said):
+        take_in(other, changed(lines_of(full), number, **members))
+
+
+@pytest.mark.parametrize("text", ["hello", "[]", "\udc80", b"\xff", '{"kind": "dump"'])
+def test_what_is_no_dump_is_refused_and_makes_no_queue(other, text):
+    with pytest.raises(errors.BadDump, match="line 1"):
+        take_in(other, [text])
+    assert other.queues() == []
+
+
+def test_a_queue_that_is_not_allowed_is_refused_by_name_and_none_is_made(full, other):
+    lines = changed(lines_of(full), 2, attributes={"VisibilityTimeout": "99999"})
+    with pytest.raises(errors.InvalidAttributeValue, match="queue orders"):
+        take_in(other, lines)
+    assert other.queues() == []
+
+
+def test_messages_of_lifted_limits_are_refused_where_the_limits_hold(tmp_path, other, clock):
+    with sqsqlite.connect(tmp_path / "native.db", limits="native", clock=clock) as native:
+        queue = native.create_queue("orders", maximum_message_size=2_000_000)
+        queue.send("x" * 1_500_000)
+        lines = lines_of(native)
+    with pytest.raises(errors.SQSError):
+        take_in(other, lines)
+
+
+def test_progress_is_told_after_each_commit(sqs, other, monkeypatch):
+    monkeypatch.setattr(load, "BATCH_MESSAGES", 2)
+    sqs.create_queue("orders").send_many(["0", "1", "2", "3", "4"])
+    told = []
+    take_in(other, lines_of(sqs), progress=lambda done: told.append(done.messages))
+    assert told == [2, 4, 5]
+
+
+def test_a_dump_reads_the_rows_in_one_pass_and_sorts_nothing(sqs):
+    """A sort would copy every body through a temporary file."""
+    with sqs._store.reading() as connection:
+        plan = connection.execute(
+            "EXPLAIN QUERY PLAN " + statements_operations.DUMP_MESSAGES, {"epoch_ids": "[1]"}
+        ).fetchall()
+    assert plan[0][3] == "SCAN l"
+    assert not any("TEMP B-TREE" in row[3] for row in plan)
