@@ -1,0 +1,312 @@
+"""The same promises through `sqsqlite.connect()`: Queue and Message. What the doors share is tested beside this."""
+
+from decimal import Decimal
+
+import pytest
+
+import sqsqlite
+from sqsqlite import ManualClock, errors
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def open_file(tmp_path, clock, background):
+    with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="NORMAL") as sqs:
+        yield sqs
+
+
+@pytest.fixture
+def queue(open_file):
+    return open_file.create_queue("orders")
+
+
+def bodies(queue, **arguments):
+    return [message.body for message in queue.receive(10, **arguments)]
+
+
+def test_send_receive_delete(queue):
+    sent = queue.send("paint the fence")
+    [message] = queue.receive()
+    assert (message.body, message.message_id, message.receive_count) == (
+        "paint the fence",
+        sent.message_id,
+        1,
+    )
+    assert message.md5_of_body == sent.md5_of_body
+    message.delete()
+    assert len(queue) == 0
+
+
+def test_a_received_message_is_hidden_until_its_visibility_timeout(queue, clock):
+    """A second receive is empty for 30 s, then brings the same message under a new handle."""
+    sent = queue.send("paint the fence")
+    [first] = queue.receive(visibility_timeout=30)
+    assert queue.receive() == []
+    clock.advance(seconds=30)
+    [again] = queue.receive()
+    assert (again.message_id, again.receive_count) == (sent.message_id, 2)
+    assert again.receipt_handle != first.receipt_handle
+
+
+def test_an_empty_queue_is_an_empty_list_and_still_a_queue(queue):
+    assert queue.receive() == []
+    assert len(queue) == 0
+    assert queue
+
+
+def test_create_queue_takes_each_attribute_as_an_argument(open_file):
+    queue = open_file.create_queue(
+        "all",
+        delay_seconds=1,
+        maximum_message_size=2048,
+        message_retention_period=60,
+        receive_message_wait_time_seconds=3,
+        visibility_timeout=0,
+        policy={"Statement": []},
+        redrive_allow_policy={"redrivePermission": "denyAll"},
+        kms_master_key_id="alias/aws/sqs",
+        kms_data_key_reuse_period_seconds=60,
+        tags={"team": "blue"},
+    )
+    expected = {
+        "DelaySeconds": "1",
+        "MaximumMessageSize": "2048",
+        "MessageRetentionPeriod": "60",
+        "ReceiveMessageWaitTimeSeconds": "3",
+        "VisibilityTimeout": "0",
+        "Policy": '{"Statement": []}',
+        "RedriveAllowPolicy": '{"redrivePermission":"denyAll"}',
+        "KmsMasterKeyId": "alias/aws/sqs",
+        "KmsDataKeyReusePeriodSeconds": "60",
+        "SqsManagedSseEnabled": "false",
+    }
+    assert expected.items() <= queue.attributes.items()
+    assert queue.tags == {"team": "blue"}
+
+
+def test_create_queue_finds_the_equal_one_and_refuses_another(open_file, queue):
+    assert open_file.create_queue("orders", visibility_timeout=30).url == queue.url
+    with pytest.raises(errors.QueueNameExists, match="attribute VisibilityTimeout"):
+        open_file.create_queue("orders", visibility_timeout=31)
+
+
+def test_a_queue_is_found_by_name_url_and_arn(open_file, queue):
+    queue.send("there")
+    for address in (queue.name, queue.url, queue.arn):
+        assert len(open_file.queue(address)) == 1
+    with pytest.raises(errors.QueueDoesNotExist):
+        open_file.queue("nobody")
+
+
+def test_queues_are_listed_by_prefix(open_file, queue):
+    open_file.create_queue("invoices")
+    assert [one.name for one in open_file.queues()] == ["invoices", "orders"]
+    assert [one.name for one in open_file.queues("ord")] == ["orders"]
+
+
+def test_a_short_form_of_the_redrive_policy(open_file, clock):
+    dead = open_file.create_queue("dead")
+    queue = open_file.create_queue("jobs", dead_letter_queue=dead, max_receive_count=1)
+    queue.send("poison")
+    queue.receive()
+    clock.advance(30)
+    assert queue.receive() == []
+    [message] = dead.receive()
+    assert (message.body, message.receive_count) == ("poison", 2)
+    assert message.dead_letter_source_arn == queue.arn
+
+
+def test_change_visibility_counts_from_now_and_0_gives_back(queue, clock):
+    queue.send("job")
+    [message] = queue.receive()
+    clock.advance(20)
+    message.change_visibility(60)
+    clock.advance(59)
+    assert queue.receive() == []
+    message.change_visibility(0)
+    assert bodies(queue) == ["job"]
+
+
+def test_a_late_consumer_can_settle_nothing(queue, clock):
+    queue.send("job")
+    [late] = queue.receive()
+    clock.advance(30)
+    [current] = queue.receive()
+    with pytest.raises(errors.InvalidParameterValue, match="The receipt handle has expired"):
+        late.delete()
+    with pytest.raises(errors.MessageNotInflight):
+        late.change_visibility(60)
+    current.delete()
+    late.delete()
+
+
+def test_the_queues_wait_holds_unless_the_receive_says_its_own(open_file, clock, background):
+    queue = open_file.create_queue("patient", receive_message_wait_time_seconds=20)
+    assert queue.receive(wait=0) == []
+    waiting = background(queue.receive)
+    clock.until_waiting()
+    queue.send("at last")
+    assert [message.body for message in waiting.result(20)] == ["at last"]
+
+
+def test_a_delay_is_the_sends_or_the_queues(open_file, clock):
+    queue = open_file.create_queue("slow", delay_seconds=5)
+    queue.send("now", delay=0)
+    queue.send("later")
+    assert bodies(queue) == ["now"]
+    clock.advance(5)
+    assert bodies(queue) == ["later"]
+
+
+def test_attributes_are_python_values(queue):
+    attributes = {
+        "text": "ü",
+        "whole": 7,
+        "precise": Decimal("0.10"),
+        "blob": b"\x00\xff",
+    }
+    queue.send("x", attributes={**attributes, "typed": {"DataType": "Number.int", "StringValue": "8"}})
+    [message] = queue.receive()
+    assert message.attributes == {**attributes, "typed": 8}
+    assert isinstance(message.attributes["precise"], Decimal)
+
+
+def test_an_attribute_of_another_type_is_an_error_of_the_caller(queue):
+    with pytest.raises(TypeError, match="attribute 'when' is None"):
+        queue.send("x", attributes={"when": None})
+    with pytest.raises(TypeError, match="attribute 'on' is True"):
+        queue.send("x", attributes={"on": True})
+
+
+def test_a_message_tells_all_it_knows(queue, clock):
+    sent_at = clock.now_ms()
+    queue.send("x", group_id="tenant", trace_header="Root=1")
+    clock.advance(2)
+    [message] = queue.receive()
+    assert (message.sent_at, message.first_received_at) == (sent_at, sent_at + 2000)
+    assert (message.group_id, message.trace_header, message.sender_id) == ("tenant", "Root=1", "000000000000")
+    assert (message.deduplication_id, message.sequence_number, message.dead_letter_source_arn) == (None,) * 3
+
+
+def test_send_many_sends_all_in_one_transaction(queue):
+    """More than SQS's ten, in order."""
+    sent = queue.send_many(f"job {number}" for number in range(25))
+    assert len({one.message_id for one in sent}) == 25
+    received = bodies(queue) + bodies(queue) + bodies(queue)
+    assert received == [f"job {number}" for number in range(25)]
+
+
+def test_send_many_sends_all_or_none(queue):
+    with pytest.raises(errors.InvalidParameterValue, match=r"DelaySeconds must be >= 0 and <= 900"):
+        queue.send_many(["fine", {"body": "never", "delay": 901}])
+    assert len(queue) == 0
+    assert queue.send_many([]) == []
+
+
+def test_send_many_takes_sends_arguments(queue, clock):
+    queue.send_many([{"body": "later", "delay": 5, "attributes": {"n": 1}, "group_id": "g"}, "now"])
+    assert bodies(queue) == ["now"]
+    clock.advance(5)
+    [message] = queue.receive()
+    assert (message.body, message.attributes, message.group_id) == ("later", {"n": 1}, "g")
+    with pytest.raises(ValueError, match="always body"):
+        queue.send_many([{"text": "x"}])
+
+
+def test_peek_looks_without_receiving(queue, clock):
+    """No lease, no count: the receive afterwards is the first."""
+    queue.send("visible")
+    queue.send("delayed", delay=5)
+    [seen] = queue.peek()
+    assert (seen.body, seen.state, seen.receive_count) == ("visible", "visible", 0)
+    [hidden] = queue.peek(hidden=True)
+    assert (hidden.body, hidden.state, hidden.visible_at) == ("delayed", "delayed", clock.now_ms() + 5000)
+    assert [message.receive_count for message in queue.receive(10)] == [1]
+
+
+def test_statistics_count_exactly(open_file, queue):
+    for _ in range(3):
+        queue.send("x")
+    queue.send("y", delay=5)
+    queue.receive()
+    [found] = open_file.stats("orders")
+    assert (found.visible, found.in_flight, found.delayed) == (2, 1, 1)
+    assert len(queue) == 4
+
+
+def test_purge_and_delete(open_file, queue, clock):
+    queue.send("gone")
+    queue.purge()
+    assert len(queue) == 0
+    with pytest.raises(errors.PurgeQueueInProgress):
+        queue.purge()
+    queue.delete()
+    with pytest.raises(errors.QueueDeletedRecently):
+        open_file.create_queue("orders")
+    clock.advance(60)
+    assert len(open_file.create_queue("orders")) == 0
+
+
+def test_attributes_and_tags_are_read_and_written(queue):
+    queue.set_attributes({"VisibilityTimeout": 60, "SqsManagedSseEnabled": False})
+    assert (queue.attributes["VisibilityTimeout"], queue.attributes["SqsManagedSseEnabled"]) == (
+        "60",
+        "false",
+    )
+    queue.tag({"team": "blue", "cost": "7"})
+    queue.untag("cost", "nobody")
+    assert queue.tags == {"team": "blue"}
+
+
+def test_the_files_client_sees_the_same_queues(open_file, queue):
+    open_file.client.send_message(QueueUrl=queue.url, MessageBody="from the client")
+    assert bodies(queue) == ["from the client"]
+
+
+def test_errors_are_sqss_own(queue):
+    """The class by SQS's name, its codes and status beside it."""
+    with pytest.raises(errors.SQSError) as refused:
+        queue.receive(11)
+    assert isinstance(refused.value, errors.InvalidParameterValue)
+    assert (refused.value.code, refused.value.query_code, refused.value.http_status) == (
+        "InvalidParameterValueException",
+        "InvalidParameterValue",
+        400,
+    )
+
+
+def test_leniency_with_handles_is_an_option(tmp_path, clock):
+    with sqsqlite.connect(tmp_path / "lenient.db", clock=clock, compat="aws") as sqs:
+        queue = sqs.create_queue("orders")
+        queue.send("job")
+        [late] = queue.receive()
+        clock.advance(30)
+        late.delete()
+        assert len(queue) == 0
+
+
+def test_native_limits_lift_what_exists_for_amazons_sake(tmp_path, clock):
+    """Delays over 15 minutes, more than ten messages a receive, bodies over 1 MiB."""
+    with sqsqlite.connect(tmp_path / "native.db", clock=clock, limits="native") as sqs:
+        queue = sqs.create_queue("orders", maximum_message_size=2**21)
+        queue.send("x" * 2**21)
+        queue.send_many(["x"] * 19)
+        assert len(queue.receive(20)) == 20
+        queue.send("tomorrow", delay=86_400)
+        clock.advance(86_399)
+        assert "tomorrow" not in [message.body for message in queue.receive(1000)]
+        clock.advance(1)
+        assert "tomorrow" in [message.body for message in queue.receive(1000)]
+
+
+def test_a_closed_file_says_so(tmp_path):
+    sqs = sqsqlite.connect(tmp_path / "queues.db")
+    queue = sqs.create_queue("orders")
+    sqs.close()
+    for action in (lambda: queue.send("x"), queue.receive, lambda: queue.attributes):
+        with pytest.raises(errors.StoreClosed):
+            action()
