@@ -1,8 +1,8 @@
 """The command `sqsqlite`. Until a verb needs more, Click is all that it loads."""
 
 import errno
-import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -51,21 +51,29 @@ class Verbs(click.Group):
         """Run the verb, close the file, and turn whatever ends it into its exit code."""
         line = ctx.obj = CommandLine(given(ctx))
         try:
-            try:
-                result = super().invoke(ctx)
-            finally:
-                line.close()
-            sys.stdout.flush()
-        except SQSQLiteError as error:
-            raise failure_of(error) from error
-        except (KeyboardInterrupt, click.Abort) as error:
-            raise Failure("", INTERRUPTED) from error
-        except OSError as error:
-            if error.errno != errno.EPIPE:
-                raise Failure(f"{type(error).__name__}: {error}") from error
-            leave_quietly()
-            raise Failure("", PIPE_CLOSED) from error
-        return result
+            return _run(line, lambda: super(Verbs, self).invoke(ctx))
+        except Failure as failure:
+            failure.coloured = line.coloured
+            raise
+
+
+def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
+    try:
+        try:
+            result = verb()
+        finally:
+            line.close()
+        sys.stdout.flush()
+    except SQSQLiteError as error:
+        raise failure_of(error) from error
+    except (KeyboardInterrupt, click.Abort) as error:
+        raise Failure("", INTERRUPTED) from error
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise Failure(f"{type(error).__name__}: {error}") from error
+        leave_quietly()
+        raise Failure("", PIPE_CLOSED) from error
+    return result
 
 
 @click.group(
@@ -74,8 +82,7 @@ class Verbs(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, "--version", prog_name="sqsqlite", message="%(prog)s %(version)s")
-@click.pass_context
-def main(context: click.Context) -> None:
+def main() -> None:
     r"""Amazon SQS in one SQLite file.
 
     A QUEUE is given by its name, its URL (of any host) or its ARN. `sqsqlite COMMAND --help` says more, with an
@@ -86,5 +93,3 @@ def main(context: click.Context) -> None:
       sqsqlite send orders "paint the fence"
       sqsqlite receive orders --delete
     """
-    if given(context).get("no_color") or os.environ.get("NO_COLOR"):
-        context.color = False

@@ -1,5 +1,6 @@
 """What one run was told, and the file that it opens when a verb first asks for it."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -101,13 +102,20 @@ class CommandLine:
 
     # --- words and data
 
+    @property
+    def coloured(self) -> bool:
+        """Whether colours may be used on a terminal."""
+        return not (self.options.get("no_color") or os.environ.get("NO_COLOR"))
+
     @cached_property
     def output(self) -> "Output":
         """Where the data goes, and in which form."""
         from sqsqlite.cli.output import Output
 
         options = self.options
-        return Output(options.get("output"), path=options.get("out"), query=options.get("query"))
+        return Output(
+            options.get("output"), path=options.get("out"), query=options.get("query"), coloured=self.coloured
+        )
 
     def print_rows(
         self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = (), *, endless: bool = False

@@ -32,13 +32,15 @@ EXIT_CODES = {
 class Failure(click.ClickException):
     """An end with an exit code of ours and, if there is a text, a line on standard error."""
 
+    coloured = True
+
     def __init__(self, text: str, exit_code: int = FAILED) -> None:
         super().__init__(text)
         self.exit_code = exit_code  # type: ignore[misc] # a class variable to Click, which reads it from the instance
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - Click's signature
         if self.message:
-            click.echo(click.style(self.message, fg="red"), err=True)
+            click.echo(click.style(self.message, fg="red") if self.coloured else self.message, err=True)
 
 
 def failure_of(error: SQSQLiteError) -> Failure:

@@ -17,13 +17,22 @@ class Output:
         form: json, jsonl, table, csv or text; None lets the kind of data and the terminal decide.
         path: the file to write; None or "-" is standard output.
         query: a compiled JMESPath expression, applied before anything is printed.
+        coloured: whether a terminal may be shown colours.
 
     Raises:
         OSError: the file can't be made.
     """
 
-    def __init__(self, form: str | None = None, *, path: str | None = None, query: Any = None) -> None:
+    def __init__(
+        self,
+        form: str | None = None,
+        *,
+        path: str | None = None,
+        query: Any = None,
+        coloured: bool = True,
+    ) -> None:
         self._form = form
+        self._coloured = coloured
         self._query = query
         self._file: IO[str] | None = None
         if path not in (None, "-"):
@@ -132,7 +141,9 @@ class Output:
         if rows:
             names = list(columns) or (list(rows[0]) if isinstance(rows[0], Mapping) else ["value"])
             cells = [_cells(row, names) for row in rows]
-            for line in table_lines(names, cells, width=_width() if self.is_terminal else None):
+            heading, *lines = table_lines(names, cells, width=_width() if self.is_terminal else None)
+            self._line(_bold(heading) if self.is_terminal and self._coloured else heading)
+            for line in lines:
                 self._line(line)
 
 
@@ -187,6 +198,10 @@ def _compact(value: Any) -> str:
 
 def _indented(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=4)
+
+
+def _bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m"
 
 
 def _width() -> int:

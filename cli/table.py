@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from unicodedata import combining, east_asian_width
 
-import click
-
 from sqsqlite.cli.output import cell_text, one_line
 
 _GAP = "  "
@@ -27,7 +25,7 @@ def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]], *, width: i
     if width is not None:
         widths = _shrunk(widths, width - len(_GAP) * (len(widths) - 1))
     heading = _joined(names, widths, right)
-    yield heading if width is None else click.style(heading, bold=True)
+    yield heading
     for row in cells:
         yield _joined(row, widths, right)
 

@@ -1,0 +1,5 @@
+"""`python -m sqsqlite.cli`: the command, where its script is not on the path."""
+
+from sqsqlite.cli import main
+
+main(prog_name="sqsqlite")

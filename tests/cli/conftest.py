@@ -1,0 +1,35 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sqsqlite
+from sqsqlite.cli.verbs import VERBS
+from tests.cli.runs import Run, runner_on
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that does not exist yet; the current folder is its own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "queues.db"
+
+
+@pytest.fixture
+def run(path: Path) -> Run:
+    return runner_on(path)
+
+
+@pytest.fixture
+def sqs(path: Path) -> Iterator[sqsqlite.SQS]:
+    """The file, opened beside the command, with a queue `orders`."""
+    with sqsqlite.connect(path) as opened:
+        opened.create_queue("orders")
+        yield opened
+
+
+@pytest.fixture(params=list(VERBS))
+def verb(request: pytest.FixtureRequest) -> str:
+    """Each command of the table."""
+    found: str = request.param
+    return found

@@ -1,0 +1,212 @@
+"""Options, the file, exit codes, and how errors read."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import sqsqlite
+from sqsqlite.cli.verbs import VERBS
+
+COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
+
+# What each command needs besides its name to get as far as the file.
+READING = {
+    "queues": [],
+    "send": ["q", "hi"],
+    "receive": ["q"],
+    "peek": ["q"],
+    "tail": ["q"],
+    "stats": [],
+    "top": ["--once"],
+    "purge": ["q", "--yes"],
+    "delete": ["q", "--yes"],
+    "delete-queue": ["--queue-url", "q"],
+    "get-queue-url": ["--queue-name", "q"],
+    "list-queues": [],
+    "get-queue-attributes": ["--queue-url", "q"],
+    "send-message": ["--queue-url", "q", "--message-body", "hi"],
+    "receive-message": ["--queue-url", "q"],
+}
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_a_missing_file_is_told_and_not_made(run, path, verb):
+    refused = run(verb, *READING[verb])
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(f"NoSuchFile: {path}: there is no such file.")
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["create", "q"], ["create-queue", "--queue-name", "q"], ["send", "q", "hi", "--create"]],
+    ids=" ".join,
+)
+def test_what_creates_a_queue_makes_the_file(run, path, words):
+    assert run(*words).code == 0
+    assert path.exists()
+    assert [row["queue"] for row in run("queues").rows] == ["q"]
+
+
+def test_db_stands_before_the_verb_or_after_it(run, sqs, tmp_path):
+    other = tmp_path / "other.db"
+    assert run("--db", other, "create", "here").code == 0
+    assert [row["queue"] for row in run("queues", "--db", other).rows] == ["here"]
+    assert [row["queue"] for row in run("queues").rows] == ["orders"]
+
+
+def test_db_after_the_verb_wins(run, sqs, path, tmp_path):
+    assert run("--db", tmp_path / "none.db", "queues", "--db", path).code == 0
+
+
+def test_without_db_and_environment_the_file_is_in_the_current_folder(run, path):
+    assert run("create", "q", env={"SQSQLITE_DB": ""}).code == 0
+    assert (path.parent / "sqsqlite.db").exists()
+    assert not path.exists()
+
+
+def test_verbose_says_which_file_is_used_and_quiet_says_nothing(run, path):
+    assert f"file: {path}" in run("create", "q", "-v").err
+    assert run("create", "q", "-q").err == ""
+
+
+def test_opening_options_reach_the_file(run, path):
+    run("create", "q")
+    assert run("send", "q", "hi", "--delay", "1000").code == 1
+    assert run("send", "q", "hi", "--delay", "1000", "--limits", "native").code == 0
+    found = run(
+        "get-queue-attributes", "--queue-url", "q", "--attribute-names", "QueueArn", "--region", "eu-west-1"
+    )
+    assert found.json["Attributes"]["QueueArn"] == "arn:aws:sqs:eu-west-1:000000000000:q"
+
+
+def test_adopt_is_asked_for(run, path):
+    from sqsqlite.store.driver import dbapi
+
+    connection = dbapi.connect(path)
+    connection.execute("CREATE TABLE customers (name TEXT)")
+    connection.close()
+    refused = run("create", "q")
+    assert (refused.code, refused.err.partition(":")[0]) == (1, "NotAdopted")
+    assert run("create", "q", "--adopt").code == 0
+
+
+@pytest.mark.parametrize("flag", ["--endpoint-url", "--profile"])
+@pytest.mark.parametrize("verb", ["queues", "list-queues"])
+def test_flags_that_would_mislead_are_refused(run, sqs, verb, flag):
+    refused = run(verb, flag, "http://localhost:9324")
+    assert refused.code == 2
+    assert f"{flag} chooses among servers and accounts" in refused.err
+    assert run(flag, "x", verb).code == 2
+
+
+def test_an_error_of_sqs_is_its_code_and_message(run, sqs):
+    refused = run("receive", "nowhere")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == "QueueDoesNotExist: The specified queue does not exist.\n"
+
+
+def test_an_error_of_the_file_is_its_name_and_message(run, path):
+    path.write_bytes(b"this is a diary, not a database, and it is long enough for a header " * 20)
+    refused = run("queues")
+    assert (refused.code, refused.err.partition(":")[0]) == (1, "NotADatabase")
+
+
+def test_busy_exits_with_5(run, sqs):
+    with sqs.transaction():
+        refused = run_in_thread(run, "send", "orders", "hi", "--busy-timeout", "0.05")
+    assert (refused.code, refused.err.partition(":")[0]) == (5, "Busy")
+
+
+def run_in_thread(run, *words):
+    """A thread that holds a transaction may not begin another."""
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(run(*words)))
+    thread.start()
+    thread.join()
+    return ended[0]
+
+
+def test_an_old_schema_exits_with_6(run, path):
+    run("create", "q")
+    from sqsqlite.store.driver import dbapi
+
+    connection = dbapi.connect(path)
+    connection.execute("UPDATE sqs_meta SET number = 0 WHERE name = 'schema_version'")
+    connection.commit()
+    connection.close()
+    refused = run("queues")
+    assert (refused.code, refused.err.partition(":")[0]) == (6, "SchemaTooOld")
+    assert "db upgrade" in refused.err
+
+
+def test_out_writes_the_data_to_a_file(run, sqs, path):
+    ran = run("queues", "--out", "queues.json", "--output", "json")
+    assert (ran.code, ran.out) == (0, "")
+    assert '"queue": "orders"' in (path.parent / "queues.json").read_text()
+
+
+def test_out_that_cannot_be_written_stops_before_anything_is_done(run, sqs):
+    sqs.queue("orders").send("hi")
+    refused = run("receive", "orders", "--delete", "--out", "no/such/folder.json")
+    assert refused.code == 1
+    assert len(sqs.queue("orders")) == 1
+    assert sqs.queue("orders").peek()[0].receive_count == 0
+
+
+def test_a_query_that_is_none_stops_before_anything_is_done(run, sqs):
+    sqs.queue("orders").send("hi")
+    refused = run("receive", "orders", "--query", "[0")
+    assert refused.code == 2
+    assert "no JMESPath expression" in refused.err
+    assert sqs.queue("orders").peek()[0].receive_count == 0
+
+
+def test_no_argument_shows_the_help(run):
+    shown = run()
+    assert "Usage: sqsqlite" in shown.out + shown.err
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(run, path, sqs):
+    for _ in range(20):
+        sqs.queue("orders").send_many(["x" * 1000] * 50)
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "peek", "orders", "-n", "1000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.read(10)
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), errors) == (141, b"")
+
+
+def test_an_interrupt_ends_it_with_130_and_no_traceback(path, sqs):
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "tail", "orders", "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    sqs.queue("orders").send("now it follows")
+    assert b"now it follows" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate()
+    assert (process.returncode, out, errors) == (130, b"", b"")
+
+
+def test_no_verb_is_left_out_of_this_table_of_what_reads():
+    """A new everyday verb is put into READING, or here."""
+    files = {"db", "backup", "restore", "check", "dump", "load", "demo", "completion", "create"}
+    everyday = {verb for verb, found in VERBS.items() if not found.home.startswith("actions:")}
+    assert everyday - files - READING.keys() == set()
+
+
+def test_colours_are_for_terminals_alone(run, sqs):
+    assert "\x1b" not in run("queues", "--output", "table").out
+    assert "\x1b" not in run("receive", "nowhere").err
+
+
+def test_the_version_is_the_package_s(run):
+    assert run("--version").out == f"sqsqlite {sqsqlite.__version__}\n"
