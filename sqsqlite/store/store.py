@@ -76,6 +76,7 @@ class Store:
         self._empty_receives: Counter[int] = Counter()
         self._thread = threading.local()
         self._application: Application | None = None
+        self._application_lock = threading.Lock()
         self._open(adopt, clock, limits, compat, region)
         self.headroom = Headroom(self.folder, self.path)
         self.waker = Waker(self, self.folder)
@@ -246,7 +247,10 @@ class Store:
         if self._application is None:
             from sqsqlite.store.application import Application
 
-            self._application = Application(self)
+            with self._application_lock:
+                # Another thread may have been first; its connections would be strangers to a second one.
+                if self._application is None:
+                    self._application = Application(self)
         return self._application
 
     # --- the end
@@ -270,6 +274,7 @@ class Store:
     def after_fork_in_child(self) -> None:
         """Threads, queued operations and open transactions stayed in the parent."""
         self._thread = threading.local()
+        self._application_lock = threading.Lock()
         self._group_commit = GroupCommit(self)
         self.waker.after_fork_in_child()
         self.upkeep.after_fork_in_child()

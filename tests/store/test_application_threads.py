@@ -1,0 +1,33 @@
+"""Transactions of the application's own that several threads begin first, at the same time."""
+
+import threading
+
+import sqsqlite
+
+THREADS = 4
+OPENINGS = 20
+
+
+def test_threads_that_begin_the_first_transactions_together_all_get_theirs(tmp_path):
+    """Each opening is one chance for two threads to make the application's side of the store twice."""
+    failures = []
+    for opening in range(OPENINGS):
+        with sqsqlite.connect(tmp_path / f"{opening}.db", synchronous="NORMAL") as sqs:
+            queue = sqs.create_queue("orders")
+            together = threading.Barrier(THREADS)
+
+            def send(sqs=sqs, queue=queue, together=together):
+                together.wait()
+                try:
+                    with sqs.transaction():
+                        queue.send("hello")
+                except sqsqlite.errors.StoreError as error:
+                    failures.append(error)
+
+            threads = [threading.Thread(target=send) for _ in range(THREADS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(queue) == THREADS - len(failures)
+            assert failures == []
