@@ -153,6 +153,7 @@ def test_profiles_credentials_and_endpoints_of_the_machine_do_not_count(tmp_path
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    boto._session.cache_clear()  # another test's session has looked around already
     with contextlib.closing(boto.client(tmp_path / "queues.db")) as client:
         assert client.meta.region_name == "us-east-1"
         assert client.create_queue(QueueName="q")["QueueUrl"].endswith("/q")
