@@ -305,12 +305,12 @@ INSERT INTO sqs_messages (message_id, body_md5, body)
 VALUES (?, ?, ?)
 """
 
-INSERT_TEN_PLAIN_MESSAGES = (
-    INSERT_PLAIN_MESSAGE
-    + """  -- ... ten in one statement: AUTOINCREMENT's row is then written once.
-    , (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?)
+INSERT_TEN_PLAIN_MESSAGES = """
+-- Ten plain messages in one statement: AUTOINCREMENT's own row is then written once.
+INSERT INTO sqs_messages (message_id, body_md5, body)
+VALUES
+    (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?)
 """
-)
 
 INSERT_MESSAGE = """
 -- sender_id NULL: the account of the queue.

@@ -31,7 +31,8 @@ class Statement:
     def parameters(self) -> dict[str, None] | tuple[None, ...]:
         """NULL for each: a plan depends on no value."""
         named = dict.fromkeys(_PARAMETER.findall(self.code))
-        return named or (None,) * self.code.count("?")
+        numbers = [int(number) for number in re.findall(r"\?(\d+)", self.code)]
+        return named or (None,) * (max(numbers) if numbers else self.code.count("?"))
 
     def plan(self, connection: Any) -> list[str]:
         """EXPLAIN QUERY PLAN, a line a step."""
