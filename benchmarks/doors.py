@@ -91,15 +91,6 @@ class Boto3(Client):
         return boto.client(path, synchronous=synchronous, busy_timeout=BUSY_TIMEOUT)
 
 
-def has_boto3() -> bool:
-    """Whether this checkout has the door, and boto3 is installed."""
-    try:
-        from sqsqlite import boto  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 class Ungrouped(Client):
     """The client with group commit taken out: a turn, a transaction, a commit, for each operation alone."""
 

@@ -10,10 +10,12 @@ class Row:
     """One workload through one door. Rates are medians over rounds, latencies are those of all rounds together.
 
     Attributes:
+        comparison: number of the cell: rows of one cell were measured by turns.
         call: messages in one call; latencies are of calls (of a receive and a delete together).
         ratio_to_bare, ratio_to_full: medians of the rounds' own ratios; None where the baseline did not run.
     """
 
+    comparison: int
     workload: str
     door: str
     threads: int

@@ -38,8 +38,8 @@ class Cell:
     processes: int = 1
 
 
-def rows(cell: Cell, folder: Path) -> list[Row]:
-    """Run one cell. `folder` must be empty; each contestant gets a folder of its own in it."""
+def rows(comparison: int, cell: Cell, folder: Path) -> list[Row]:
+    """Run one cell, whose number is `comparison`. Each contestant gets a folder of its own in the empty `folder`."""
     sends: dict[str, list[Outcome]] = {name: [] for name in cell.names}
     receives: dict[str, list[Outcome]] = {name: [] for name in cell.names}
     with ExitStack() as stack:
@@ -63,7 +63,7 @@ def rows(cell: Cell, folder: Path) -> list[Row]:
                     receives[team.name].append(received)
         versions = {team.name: team.sqlite_version for team in teams}
     return [
-        _row(cell, workload, name, outcomes, versions[name])
+        _row(comparison, cell, workload, name, outcomes, versions[name])
         for workload, outcomes in ((SEND, sends), (RECEIVE, receives))
         for name in cell.names
     ]
@@ -75,9 +75,12 @@ def _work(team: Team, cell: Cell, first: int, *, sends: bool) -> Outcome:
     )
 
 
-def _row(cell: Cell, workload: str, name: str, outcomes: dict[str, list[Outcome]], version: str) -> Row:
+def _row(
+    comparison: int, cell: Cell, workload: str, name: str, outcomes: dict[str, list[Outcome]], version: str
+) -> Row:
     latencies = [latency for outcome in outcomes[name] for latency in outcome.latencies]
     return Row(
+        comparison=comparison,
         workload=workload,
         door=name,
         threads=cell.threads,

@@ -1,0 +1,69 @@
+"""All benchmarks, one after the other: `make bench`, or `make bench ARGS="flat purge"` for some of them.
+
+    python benchmarks/run.py [NAME ...] [--quick] [--folder DIRECTORY] [--results DIRECTORY] [--page FILE]
+
+Every row is printed as it comes. A whole run takes about a quarter of an hour, and wants the machine to itself.
+"""
+
+import argparse
+import importlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import report
+import throughput
+from rows import Figure, Row
+
+HERE = Path(__file__).parent
+FIGURES = ("group_commit", "waits", "flat", "purge", "memory", "wake_up")
+NAMES = ("throughput", *FIGURES)
+
+
+def main() -> None:
+    options = _options()
+    circumstances = report.Circumstances.now()
+    print(circumstances.sentence())
+    rows: list[Row] = []
+    figures: list[Figure] = []
+    for name in options.names or NAMES:
+        print(f"\n{name}: {' | '.join(Row.HEADINGS if name == 'throughput' else Figure.HEADINGS)}")
+        for found in _measure(name, options.folder, quick=options.quick):
+            print(" | ".join(found.cells()), flush=True)
+            if isinstance(found, Row):
+                rows.append(found)
+            else:
+                figures.append(found)
+    if options.results is not None:
+        print(f"\nwritten: {report.save(options.results, circumstances, rows, figures)}")
+    if options.page is not None:
+        report.put_into(options.page, report.markdown(circumstances, rows, figures))
+        print(f"written: {options.page}")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="The benchmarks of SQSQLite.")
+    parser.add_argument("names", nargs="*", choices=[[], *NAMES], metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--quick", action="store_true", help="few messages: whether it runs, not how fast")
+    parser.add_argument("--folder", type=Path, help="where the queues' files go: the disk that is measured")
+    parser.add_argument("--results", type=Path, help="where DATE-COMMIT.json and .md go (none when quick)")
+    parser.add_argument("--page", type=Path, help="a Markdown page with markers to put the tables in")
+    options = parser.parse_args()
+    if options.results is None and not options.quick:
+        options.results = HERE / "results"
+    return options
+
+
+def _measure(name: str, folder: Path | None, *, quick: bool) -> Iterator[Row | Figure]:
+    """Each comparison in an empty folder of its own."""
+    if name == "throughput":
+        for number, cell in enumerate(throughput.cells(quick=quick), 1):
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                yield from throughput.rows(number, cell, Path(own))
+    else:
+        with tempfile.TemporaryDirectory(dir=folder) as own:
+            yield from importlib.import_module(name).figures(Path(own), quick=quick)
+
+
+if __name__ == "__main__":
+    main()
