@@ -4,7 +4,7 @@ Instants are milliseconds since 1970 UTC. Members that say nothing are left out.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -91,6 +91,12 @@ Line = DumpStart | DumpedQueue | DumpedMessage | DumpEnd
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Line).decode
+
+
+def to_row(line: Line) -> dict[str, Any]:
+    """The line as what JSON knows: binary values in Base64."""
+    row: dict[str, Any] = msgspec.to_builtins(line)
+    return row
 
 
 class DumpReader:

@@ -15,6 +15,7 @@ from sqsqlite.names import is_queue_arn
 from sqsqlite.prepared import prepare_message
 from sqsqlite.service import lookup
 from sqsqlite.service.dump_lines import DumpedMessage, DumpedQueue, DumpReader
+from sqsqlite.service.opening import LIMITS
 from sqsqlite.service.queues import create_queue, set_queue_attributes
 from sqsqlite.statements_operations import SELECT_BOOKMARK
 
@@ -92,6 +93,21 @@ def load(
         done.expired += len(batch) - written
         progress(done)
     return done
+
+
+def examine(lines: Iterable[str | bytes], *, limits: str = "sqs") -> Loaded:
+    """Read a dump to its end and check each message, without a file: what `load` would refuse is refused.
+
+    Args:
+        limits: "sqs" or "native", as for `connect`.
+
+    Raises:
+        BadDump, SQSError: as `load`; whether the queues' attributes are allowed shows only there.
+    """
+    reader = DumpReader(lines)
+    reader.start()
+    queues = {queue.name for queue in reader.queues()}
+    return Loaded(messages=sum(len(batch) for batch in _batches(reader, queues, 0, LIMITS[limits])))
 
 
 # --- queues

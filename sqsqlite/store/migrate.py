@@ -4,6 +4,7 @@ Alembic runs the revisions under `migrations/`, revision 0002 leading to schema 
 version alone and loads nothing of this.
 """
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -131,6 +132,9 @@ def upgrade(
         NotAdopted: it holds no queues.
         TargetExists, DiskFull: the backup could not be made, nothing was changed.
     """
+    path = Path(
+        os.path.realpath(path)
+    )  # the locks beside it are named after the file, not after a link to it
     with _opened(path) as connection:
         version, steps = _plan(connection, path, scripts)
     if dry_run or not steps:
@@ -152,15 +156,21 @@ def run(connection: Connection, steps: "tuple[Migration, ...]", scripts: Path | 
     """Run the steps on a connection that nobody else uses, each in a transaction of its own."""
     from alembic import command
     from sqlalchemy import create_engine, event
+    from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import StaticPool
 
     engine = create_engine("sqlite://", module=dbapi, creator=lambda: connection, poolclass=StaticPool)
     event.listen(engine, "begin", lambda begun: begun.exec_driver_sql("BEGIN IMMEDIATE"))
     config = _config(scripts)
-    for step in steps:
-        with engine.begin() as transaction:
-            config.attributes["connection"] = transaction
-            command.upgrade(config, step.revision)
+    try:
+        for step in steps:
+            with engine.begin() as transaction:
+                config.attributes["connection"] = transaction
+                command.upgrade(config, step.revision)
+    except DBAPIError as error:
+        if isinstance(error.orig, dbapi.Error):
+            raise error.orig from error  # translated like any other of the driver's, by who knows the path
+        raise
 
 
 def pending(version: int, scripts: Path | None = None) -> tuple[Migration, ...]:

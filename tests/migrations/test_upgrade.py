@@ -121,6 +121,26 @@ def test_a_step_that_fails_leaves_the_old_version_whole(path, next_release):
     assert bodies(path) == ["three", "two"]
 
 
+def test_a_full_disk_in_mid_upgrade_is_a_typed_error_and_leaves_the_old_version_whole(path, next_release):
+    """Here: the file may not grow beyond the pages that it has."""
+    full = (
+        "pages = connection.exec_driver_sql('PRAGMA page_count').scalar()\n"
+        "    connection.exec_driver_sql(f'PRAGMA max_page_count = {pages}')\n"
+        "    connection.exec_driver_sql('CREATE TABLE sqs_more AS SELECT zeroblob(1000000) AS a')"
+    )
+    with pytest.raises(errors.DiskFull):
+        migrate.upgrade(path, scripts=next_release(full))
+    assert migrate.check(path) == []
+    assert bodies(path) == ["three", "two"]
+
+
+def test_a_link_to_a_file_upgrades_the_file(path, next_release, tmp_path):
+    (tmp_path / "link").symlink_to(path)
+    done = migrate.upgrade(tmp_path / "link", scripts=next_release())
+    assert (done.path, migrate.current(path)) == (path, 2)
+    assert not (tmp_path / "link-sqs").exists()
+
+
 def test_an_upgrade_without_room_for_its_backup_changes_nothing(path, next_release, monkeypatch):
     """Here: a backup that cannot be written because its name is taken."""
     monkeypatch.setattr(migrate.time, "strftime", lambda *_: "now")

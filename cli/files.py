@@ -1,0 +1,207 @@
+"""The file as a whole: backup, restore, check, and messages as JSON lines."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.options import given
+from sqsqlite.cli.progress import Progress
+from sqsqlite.cli.queue_names import QueueName
+
+if TYPE_CHECKING:
+    from sqsqlite.service.load import Loaded
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command("backup")
+@click.argument("target", metavar="TARGET", type=_PATH)
+@click.option("--force", is_flag=True, help="Take the place of an existing backup.")
+@click.pass_obj
+def backup(line: CommandLine, target: Path, force: bool) -> None:
+    r"""Copy the file while it is in use.
+
+    \b
+      sqsqlite backup orders.backup
+      sqsqlite backup /mnt/nightly.backup --force
+
+    The copy is one file and one instant, messages in flight and all. It has its name only when it is whole and synced:
+    an interrupted backup leaves the one before. `sqsqlite restore` makes a file of queues of it.
+    """
+    store = line.open()
+    from sqsqlite.service import backup as backups
+
+    size_bytes = backups.backup(store, target, replace=force)
+    line.print_rows([{"backup": str(target), "bytes": size_bytes}])
+
+
+@click.command("restore")
+@click.argument("source", metavar="BACKUP", type=_PATH)
+@click.argument("target", metavar="[FILE]", type=_PATH, required=False)
+@click.pass_obj
+def restore(line: CommandLine, source: Path, target: Path | None) -> None:
+    r"""Make a file from a backup.
+
+    \b
+      sqsqlite restore orders.backup orders-restored.db
+
+    Only where there is no file yet: FILE, else the one of --db. The backup's integrity is checked first. Receipt
+    handles from before the backup are not valid in the new file; what was in flight is visible in it at once.
+    """
+    line.say_path()
+    from sqsqlite.service import backup as backups
+
+    target = target or line.path
+    size_bytes = backups.restore(source, target)
+    line.print_rows([{"file": str(target), "bytes": size_bytes}])
+
+
+@click.command("check")
+@click.option("--quick", is_flag=True, help="Do not compare the indexes with their tables.")
+@click.option(
+    "--bodies", is_flag=True, help="Also compute each body's MD5 and read each message's attributes."
+)
+@click.pass_obj
+def check(line: CommandLine, quick: bool, bodies: bool) -> None:
+    r"""Check the file for damage.
+
+    \b
+      sqsqlite check
+      sqsqlite check --bodies
+
+    SQLite's own checks, then what must hold between queues, messages, leases and counts. May run while the file is in
+    use. Prints what is wrong and what to do about it, a line each, and exits with 1 if there is something.
+    """
+    store = line.open()
+    from sqsqlite.service import check as checks
+
+    progress = _Steps(shown=not line.options.get("quiet"))
+    try:
+        found = checks.check(store, quick=quick, bodies=bodies, progress=progress.begin)
+    finally:
+        progress.clear()
+    line.print_rows(({"finding": one.what, "what_to_do": one.advice} for one in found), endless=True)
+    if found:
+        raise Failure(f"{line.path}: {len(found)} {'finding' if len(found) == 1 else 'findings'}", FAILED)
+    line.say(f"{line.path}: sound")
+
+
+@click.command("dump")
+@click.argument("queues", metavar="[QUEUE]...", nargs=-1, type=QueueName())
+@click.pass_context
+def dump(context: click.Context, queues: tuple[str, ...]) -> None:
+    r"""Write messages as JSON lines.
+
+    \b
+      sqsqlite dump orders --out orders.jsonl
+      sqsqlite dump | gzip > all.jsonl.gz
+
+    All queues, unless some are named, as they are at one instant: settings, tags, and each message with all that
+    `sqsqlite load` needs to make it again. Changes nothing: messages in flight are written too, and stay in flight.
+    """
+    line: CommandLine = context.obj
+    given(context).setdefault("output", "jsonl")  # also on a terminal: it is no table
+    store = line.open()
+    from sqsqlite.service import dump as dumps
+    from sqsqlite.service.caller import LOCAL
+    from sqsqlite.service.dump_lines import DumpedMessage, to_row
+
+    progress = _Counted(io.BytesIO(), shown=not line.options.get("quiet"), done="dumped")
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for found in dumps.dump(store, queues, LOCAL):
+            progress.advance(isinstance(found, DumpedMessage))
+            yield to_row(found)
+
+    try:
+        line.print_rows(rows())
+    finally:
+        progress.clear()
+    line.say(progress.summary)
+
+
+@click.command("load")
+@click.argument("source", metavar="FILE", type=click.File("rb"))
+@click.option("--renew", is_flag=True, help="New message ids, sent now, never received.")
+@click.option("--again", is_flag=True, help="From the beginning, whatever was loaded of this dump before.")
+@click.option("--dry-run", is_flag=True, help="Check each line and load nothing.")
+@click.pass_obj
+def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run: bool) -> None:
+    r"""Send what dump has written.
+
+    \b
+      sqsqlite load orders.jsonl
+      zcat all.jsonl.gz | sqsqlite --db new.db load -
+
+    Makes the file and the queues if there are none; queues that exist keep their settings. Messages keep their ids,
+    send times, receive counts and delays. Hundreds a commit: after an error or a kill, the same command goes on where
+    it was, and of a dump that was loaded it loads nothing.
+    """
+    from sqsqlite.service import load as loads
+    from sqsqlite.service.caller import LOCAL
+
+    progress = _Counted(source, shown=not line.options.get("quiet"), done="checked" if dry_run else "loaded")
+    done = loads.Loaded()
+
+    def tell(so_far: "Loaded") -> None:
+        nonlocal done
+        done = so_far
+        progress.advance(so_far.messages - progress.count)
+
+    try:
+        if dry_run:
+            done = loads.examine(source, limits=line.options.get("limits") or "sqs")
+            progress.advance(done.messages)
+        else:
+            store = line.open(create=True)
+            done = loads.load(store, source, LOCAL, renew=renew, again=again, progress=tell)
+    finally:
+        progress.clear()
+        _tell(line, done, progress.summary)
+
+
+def _tell(line: CommandLine, done: "Loaded", summary: str) -> None:
+    line.say(summary)
+    if done.before:
+        line.say(f"{done.before:,} of this dump were loaded before (--again loads them once more)")
+    if done.expired:
+        line.say(
+            f"{done.expired:,} were left out: beyond the retention of their queue (--renew sends them anew)"
+        )
+    for warning in done.warnings:
+        line.say(f"warning: {warning}")
+
+
+class _Counted(Progress):
+    """Messages, in another word than `sent`."""
+
+    def __init__(self, source: IO[bytes], *, shown: bool, done: str) -> None:
+        super().__init__(source, shown=shown)
+        self._done = done
+
+    @property
+    def summary(self) -> str:
+        return f"{self.count:,} {self._done} in {self.seconds:.1f} s"
+
+
+class _Steps(Progress):
+    """What is being looked at."""
+
+    def __init__(self, *, shown: bool) -> None:
+        super().__init__(io.BytesIO(), shown=shown)
+        self._step = ""
+
+    def begin(self, step: str) -> None:
+        """The next step."""
+        self._step = step
+        self._drawn = 0.0
+        self.advance(1)
+
+    @property
+    def summary(self) -> str:
+        return f"checking: {self._step}"
