@@ -360,7 +360,8 @@ RETURNING turn, id, token, receive_count, queue_receive_count, sent_at, first_re
 """
 
 CLAIM_AFTER = """
--- CLAIM from a place in the order on: past expired or exhausted messages, however many, at one seek.
+-- CLAIM from a place in the order on: past expired or exhausted messages, however many, at one seek each of
+-- sqs_ix_leases_ready. One range (turn, id) > (?5, ?6) would seek by turn alone, and walk.
 UPDATE sqs_leases
 SET
     visible_at = ?1,
@@ -370,10 +371,15 @@ SET
     received_at = ?2,
     first_received_at = coalesce(first_received_at, ?2)
 WHERE id IN (
-    SELECT id FROM sqs_leases
-    WHERE epoch_id = ?3 AND visible_at = 0 AND group_key IS NULL AND (turn, id) > (?5, ?6)
-    ORDER BY turn, id
-    LIMIT ?4 + 0
+    SELECT id FROM (
+        SELECT turn, id FROM sqs_leases
+        WHERE epoch_id = ?3 AND visible_at = 0 AND group_key IS NULL AND turn = ?5 AND id > ?6
+        UNION ALL
+        SELECT turn, id FROM sqs_leases
+        WHERE epoch_id = ?3 AND visible_at = 0 AND group_key IS NULL AND turn > ?5
+        ORDER BY turn, id
+        LIMIT ?4 + 0
+    ) AS claimable
 )
 RETURNING turn, id, token, receive_count, queue_receive_count, sent_at, first_received_at
 """

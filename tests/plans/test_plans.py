@@ -17,6 +17,7 @@ ALLOWED = {
     "DELETE_TOMBSTONES": "in upkeep: the names deleted within the last minute",
     "LIST_RETENTIONS": "in upkeep: every queue is wanted",
     "LIST_DEAD_LETTER_SOURCE_QUEUES": "sorts the few queues that name one dead-letter queue",
+    "CLAIM_AFTER": "goes through its own list of what to claim, at most as long as what was asked for",
     "DELETE_OLD_ACTIVITY": "in upkeep: the list of queue ids, itself found by seeks, is gone through once",
 }
 _WHOLE = re.compile(r"\bSCAN\b|TEMP B-TREE|AUTOMATIC")
