@@ -1,0 +1,128 @@
+"""What README.md shows is run, and what it lists is complete."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import sqsqlite
+from sqsqlite.cli.failures import EXIT_CODES
+from sqsqlite.cli.verbs import VERBS
+from tests.packaging.checkout import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text, and the text of the `text` block right behind it, if there is one."""
+
+    line: int
+    language: str
+    source: str
+    output: str | None
+
+
+def blocks(text):
+    fences = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+    return [Block(text.count("\n", 0, fence.start()) + 1, *fence.groups()) for fence in fences.finditer(text)]
+
+
+BLOCKS = blocks(README)
+COMMANDS = {"python": [sys.executable, "-W", "error", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
+RUNNABLE = [block for block in BLOCKS if block.language in COMMANDS]
+
+
+@pytest.mark.parametrize(
+    "block", RUNNABLE, ids=[f"line {block.line}, {block.language}" for block in RUNNABLE]
+)
+def test_it_runs_as_shown(block, tmp_path):
+    """Each in a folder of its own, and with the output shown below it, if any is."""
+    if "sqsqlite.boto" in block.source:
+        pytest.importorskip("boto3")
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    run = subprocess.run(
+        [*COMMANDS[block.language], block.source],
+        cwd=tmp_path,
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert run.returncode == 0, run.stderr
+    if block.output is not None:
+        assert run.stdout == block.output
+    else:
+        assert run.stdout.strip() != ""
+
+
+def test_there_is_something_to_run():
+    """A program first, before any promise."""
+    assert [block.language for block in RUNNABLE].count("python") >= 4
+    assert [block.language for block in RUNNABLE].count("sh") >= 1
+    assert README.index("```python") < README.index("\n## ")
+    assert len(RUNNABLE[0].source.splitlines()) <= 12
+
+
+def test_no_block_escapes_by_its_language():
+    """`console` is for what a test can't do, such as installing; `text` is output, checked with its program."""
+    assert {block.language for block in BLOCKS} == {"python", "sh", "console"}
+
+
+def test_make_targets_that_are_shown_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ make ([a-z -]+?) +#", README, re.MULTILINE)
+    targets = {target for line in shown for target in line.split()}
+    assert {"run", "test", "test-all", "help", "lock"} <= targets
+    assert [target for target in targets if f"\n{target}:" not in makefile] == []
+
+
+def test_every_command_is_listed_once():
+    listed = re.findall(
+        r"^\| `([a-z-]+)` \| ", README.split("## The command")[1].split("## Options")[0], re.MULTILINE
+    )
+    assert sorted(listed) == sorted(VERBS)
+
+
+def test_every_option_of_connect_is_listed_with_its_default():
+    section = README.split("## Options")[1].split("\n## ")[0]
+    listed = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", section, re.MULTILINE))
+    options = list(inspect.signature(sqsqlite.connect).parameters.values())[1:]
+    assert listed == {option.name: repr(option.default).replace("'", '"') for option in options}
+
+
+def test_exit_codes_are_where_the_readme_points():
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = page.split("\n## Exit codes\n")[1].split("\n## ")[0]
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)] == list(EXIT_CODES)
+
+
+@pytest.mark.parametrize("page", DOCS, ids=[str(page.relative_to(ROOT)) for page in DOCS])
+def test_links_lead_somewhere(page):
+    """To files of the checkout, and to headings that are there."""
+    missing = []
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        name, _, heading = target.partition("#")
+        linked = (page.parent / name).resolve() if name else page
+        if not linked.is_file() or (heading and heading not in headings(linked)):
+            missing.append(target)
+    assert missing == []
+
+
+def headings(page):
+    """The anchors of a page's headings, as they are made on the web: small letters, hyphens, no punctuation."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in DOCS if page.parent.name == "docs" and page.name != "README.md"] == [
+        page.name for page in DOCS if f"({page.name})" in index
+    ]
