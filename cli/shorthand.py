@@ -105,6 +105,8 @@ class _Reader:
             if _begins_pair.match(self.text, comma.end()):
                 break
             self.place = comma.end()
+            if self.rest[:1] in ("", ","):
+                raise self.error("a value")
             items.append(self.word(from_file=from_file))
         return first if len(items) == 1 else items
 

@@ -1,0 +1,235 @@
+"""The AWS CLI's verbs on a file: what they do and what they print."""
+
+import json
+import shlex
+
+import pytest
+
+from tests.packaging.checkout import ROOT
+
+URL = "http://localhost:9324/000000000000/"
+AMAZON = "https://sqs.us-east-1.amazonaws.com/123456789012/"
+
+
+def test_the_lines_of_the_reference_document_run_as_they_stand(run):
+    """Chapter on the visibility timeout, "Configuring": `aws sqs` replaced by `sqsqlite`, the account unknown here."""
+    url = f"{AMAZON}MyQueue"
+    assert run(*shlex.split("create-queue --queue-name MyQueue --attributes VisibilityTimeout=60")).json == {
+        "QueueUrl": f"{URL}MyQueue"
+    }
+    changed = run(*shlex.split(f"set-queue-attributes --queue-url {url} --attributes VisibilityTimeout=120"))
+    assert (changed.code, changed.out) == (0, "")
+    shown = run(*shlex.split(f"get-queue-attributes --queue-url {url} --attribute-names VisibilityTimeout"))
+    assert shown.json == {"Attributes": {"VisibilityTimeout": "120"}}
+    run("send-message", "--queue-url", url, "--message-body", "hi")
+    [message] = run("receive-message", "--queue-url", url).json["Messages"]
+    words = f"change-message-visibility --queue-url {url} --receipt-handle AQEB --visibility-timeout 300"
+    changed = run(*words.replace("AQEB", message["ReceiptHandle"]).split())
+    assert (changed.code, changed.out, changed.err) == (0, "", "")
+
+
+def test_json_is_indented_by_four_with_letters_as_they_are(run, sqs):
+    assert run("tag-queue", "--queue-url", "orders", "--tags", '{"straße": "grün"}').out == ""
+    assert run("list-queue-tags", "--queue-url", "orders").out == (
+        '{\n    "Tags": {\n        "straße": "grün"\n    }\n}\n'
+    )
+
+
+@pytest.mark.parametrize("line", ["receive-message", "list-queue-tags", "list-dead-letter-source-queues"])
+def test_nothing_found_prints_nothing(run, sqs, line):
+    ran = run(line, "--queue-url", "orders")
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_no_queues_print_nothing(run, sqs):
+    assert run("list-queues", "--queue-name-prefix", "x").out == ""
+
+
+@pytest.mark.parametrize(
+    "named", ["orders", f"{URL}orders", f"{AMAZON}orders", "arn:aws:sqs:us-east-1:000000000000:orders"]
+)
+def test_a_queue_is_found_by_name_url_of_any_host_or_arn(run, sqs, named):
+    assert run("send-message", "--queue-url", named, "--message-body", "hi").code == 0
+    assert len(sqs.queue("orders")) == 1
+
+
+def test_a_queue_url_that_is_none_is_sqs_s_error(run, sqs):
+    refused = run("purge-queue", "--queue-url", "not a queue")
+    assert (refused.code, refused.err) == (1, "QueueDoesNotExist: The specified queue does not exist.\n")
+
+
+def test_query_and_text_fill_a_shell_variable(run, sqs):
+    ran = run("get-queue-url", "--queue-name", "orders", "--query", "QueueUrl", "--output", "text")
+    assert ran.out == f"{URL}orders\n"
+
+
+def test_a_query_that_finds_nothing_is_null(run, sqs):
+    assert run("get-queue-url", "--queue-name", "orders", "--query", "Nothing").out == "null\n"
+    assert (
+        run("get-queue-url", "--queue-name", "orders", "--query", "Nothing", "--output", "text").out
+        == "None\n"
+    )
+
+
+def test_attributes_and_binary_values_come_back_as_they_were_sent(run, sqs):
+    attributes = {
+        "kind": {"StringValue": "a, {b}", "DataType": "String"},
+        "price": {"StringValue": "1.50", "DataType": "Number.euro"},
+        "raw": {"BinaryValue": "AP8=", "DataType": "Binary"},
+    }
+    words = [
+        "send-message",
+        "--queue-url",
+        "orders",
+        "--message-body",
+        "hi",
+        "--message-attributes",
+        json.dumps(attributes),
+    ]
+    assert run(*words).code == 0
+    words = ["receive-message", "--queue-url", "orders", "--message-attribute-names", "All"]
+    [message] = run(*words).json["Messages"]
+    assert message["MessageAttributes"] == attributes
+    assert sqs.queue("orders").peek(hidden=True)[0].attributes["raw"].binary_value == b"\x00\xff"
+
+
+def test_binary_values_can_be_given_as_they_are(run, sqs):
+    words = "send-message --queue-url orders --message-body hi --cli-binary-format raw-in-base64-out"
+    words += " --message-attributes"
+    run(*words.split(), "raw={DataType=Binary,BinaryValue=plain}")
+    assert sqs.queue("orders").peek()[0].attributes["raw"].binary_value == b"plain"
+    refused = run(
+        *words.replace("raw-in-base64-out", "base64").split(), "raw={DataType=Binary,BinaryValue=plain}"
+    )
+    assert refused.code == 2
+    assert "'plain' is not Base64" in refused.err
+
+
+def test_failed_entries_are_printed_and_exit_with_4(run, sqs):
+    ran = run(
+        "send-message-batch",
+        "--queue-url",
+        "orders",
+        "--entries",
+        "Id=1,MessageBody=x",
+        "Id=2,MessageBody=y,DelaySeconds=901",
+    )
+    assert ran.code == 4
+    assert [entry["Id"] for entry in ran.json["Successful"]] == ["1"]
+    assert [entry["Id"] for entry in ran.json["Failed"]] == ["2"]
+    assert len(sqs.queue("orders")) == 1
+
+
+def test_what_the_file_refuses_is_an_error_of_sqs_and_what_the_line_lacks_one_of_usage(run, sqs):
+    refused = run("send-message", "--queue-url", "orders", "--message-body", "hi", "--delay-seconds", "901")
+    assert refused.code == 1
+    assert refused.err.startswith(
+        "InvalidParameterValueException: Value 901 for parameter DelaySeconds is invalid."
+    )
+    assert run("send-message", "--queue-url", "orders").code == 2
+    assert "--message-body" in run("send-message", "--queue-url", "orders").err
+    assert (
+        run("send-message", "--queue-url", "orders", "--message-body", "x", "--delay-seconds", "soon").code
+        == 2
+    )
+    assert len(sqs.queue("orders")) == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "said"),
+    [
+        ("--tags", "a", "expected '='"),
+        ("--tags", "{not json", "Expecting property name"),
+        ("--tags", "file:///no/such/file", "No such file"),
+        ("--tags", "a=b,c", "Invalid type for parameter Tags.a, value: ['b', 'c']"),
+        ("--tags", '{"a": 5}', "Invalid type for parameter Tags.a, value: 5"),
+        ("--cli-input-json", "[]", "a JSON object is wanted"),
+        ("--cli-input-json", '{"Unknown": 1, "Tags": {}}', 'Unknown parameter in input: "Unknown"'),
+    ],
+)
+def test_values_of_the_wrong_form_are_usage_errors(run, sqs, flag, value, said):
+    refused = run("tag-queue", "--queue-url", "orders", flag, value)
+    assert refused.code == 2
+    assert said in refused.err
+    assert sqs.queue("orders").tags == {}
+
+
+def test_a_body_can_come_from_a_file(run, sqs, path):
+    (path.parent / "body.txt").write_text("several\nlines\n")
+    run("send-message", "--queue-url", "orders", "--message-body", "file://body.txt")
+    assert sqs.queue("orders").peek()[0].body == "several\nlines\n"
+
+
+def test_a_skeleton_filled_in_is_the_command_s_input(run, sqs, path):
+    skeleton = run("send-message", "--generate-cli-skeleton").json
+    assert list(skeleton)[:2] == ["QueueUrl", "MessageBody"]
+    assert skeleton["MessageAttributes"]["KeyName"]["DataType"] == ""
+    filled = {"QueueUrl": "orders", "MessageBody": skeleton["MessageBody"] + "from JSON", "DelaySeconds": 7}
+    (path.parent / "input.json").write_text(json.dumps(filled))
+    assert run("send-message", "--cli-input-json", "file://input.json", "--delay-seconds", "0").code == 0
+    assert [(message.body, message.state) for message in sqs.queue("orders").peek()] == [
+        ("from JSON", "visible")
+    ]
+
+
+def test_listing_goes_through_all_pages_and_goes_on_where_it_ended(run, sqs):
+    for number in range(5):
+        sqs.create_queue(f"page-{number}")
+    names = ["--queue-name-prefix", "page-"]
+    whole = run("list-queues", *names, "--page-size", 2).json
+    assert whole == {"QueueUrls": [f"{URL}page-{number}" for number in range(5)]}
+    first = run("list-queues", *names, "--max-items", 3).json
+    assert len(first["QueueUrls"]) == 3
+    rest = run("list-queues", *names, "--starting-token", first["NextToken"]).json
+    assert first["QueueUrls"] + rest["QueueUrls"] == whole["QueueUrls"]
+    page = run("list-queues", *names, "--max-results", 2).json
+    assert (len(page["QueueUrls"]), "NextToken" in page) == (2, True)
+    assert run("list-queues", *names, "--no-paginate").json == whole
+
+
+def test_a_whole_life_of_a_message_and_its_queue(run):
+    url = run("create-queue", "--queue-name", "q", "--query", "QueueUrl", "--output", "text").out.strip()
+    sent = run("send-message", "--queue-url", url, "--message-body", "hi").json
+    [message] = run("receive-message", "--queue-url", url, "--attribute-names", "All").json["Messages"]
+    assert (message["MessageId"], message["Attributes"]["ApproximateReceiveCount"]) == (
+        sent["MessageId"],
+        "1",
+    )
+    entry = f"Id=1,ReceiptHandle={message['ReceiptHandle']},VisibilityTimeout=0"
+    assert run("change-message-visibility-batch", "--queue-url", url, "--entries", entry).json == {
+        "Successful": [{"Id": "1"}]
+    }
+    [again] = run("receive-message", "--queue-url", url).json["Messages"]
+    assert run("delete-message", "--queue-url", url, "--receipt-handle", again["ReceiptHandle"]).out == ""
+    assert run("purge-queue", "--queue-url", url).out == ""
+    assert run("purge-queue", "--queue-url", url).err.startswith("PurgeQueueInProgress: ")
+    assert run("delete-queue", "--queue-url", url).out == ""
+    assert run("create-queue", "--queue-name", "q").err.startswith("QueueDeletedRecently: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "add-permission --queue-url orders --label l --aws-account-ids 123456789012 --actions SendMessage",
+        "list-message-move-tasks --source-arn arn:aws:sqs:us-east-1:000000000000:orders",
+    ],
+)
+def test_actions_that_are_not_there_yet_say_so(run, sqs, line):
+    refused = run(*shlex.split(line))
+    assert (refused.code, refused.err.partition(":")[0]) == (1, "UnsupportedOperation")
+
+
+def test_flags_about_servers_are_taken_and_change_nothing(run, sqs):
+    words = "list-queues --no-cli-pager --no-sign-request --cli-read-timeout 5 --color off --no-verify-ssl"
+    assert run(*words.split()).json == {"QueueUrls": [f"{URL}orders"]}
+
+
+def test_the_examples_in_the_document_run(run):
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8").partition("## The AWS CLI's commands")[2]
+    lines = text.split("```")[1].strip().replace("$(sqsqlite", "(sqsqlite").splitlines()
+    for line in lines:
+        words = shlex.split(
+            line.partition("(")[2].rstrip(")") if line.startswith("URL=") else line.replace("$URL", "MyQueue")
+        )
+        assert words[0] == "sqsqlite"
+        assert run(*words[1:]).code == 0, line

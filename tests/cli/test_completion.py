@@ -1,0 +1,51 @@
+"""What a shell is offered."""
+
+import pytest
+
+from sqsqlite.cli import main
+
+
+@pytest.fixture
+def offered(path, monkeypatch):
+    from click.shell_completion import ShellComplete
+
+    monkeypatch.setenv("SQSQLITE_DB", str(path))
+
+    def of(*words, incomplete=""):
+        found = ShellComplete(main, {}, "sqsqlite", "_SQSQLITE_COMPLETE").get_completions(
+            list(words), incomplete
+        )
+        return [item.value for item in found]
+
+    return of
+
+
+def test_commands_are_completed(offered):
+    assert offered(incomplete="send") == ["send", "send-message", "send-message-batch"]
+
+
+def test_queue_names_come_from_the_file(offered, sqs):
+    sqs.create_queue("other")
+    assert offered("send", incomplete="or") == ["orders"]
+    assert offered("purge") == ["orders", "other"]
+    assert offered("create", "x", "--dead-letter-queue") == ["orders", "other"]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_file_is_the_one_that_the_line_names(offered, run, tmp_path, before):
+    other = str(tmp_path / "other.db")
+    run("create", "elsewhere", "--db", other)
+    words = ["--db", other, "peek"] if before else ["peek", "--db", other]
+    assert offered(*words) == ["elsewhere"]
+
+
+def test_no_file_is_made_and_no_error_shown(offered, path):
+    assert offered("send") == []
+    assert not path.exists()
+    path.write_bytes(b"not a database at all, but a text that is long enough " * 40)
+    assert offered("send") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_is_told_how(run, shell):
+    assert f"_SQSQLITE_COMPLETE={shell}_source" in run("completion", shell).out

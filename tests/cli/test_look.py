@@ -1,0 +1,68 @@
+"""`peek` and `tail`: looked at, not received."""
+
+import pytest
+
+import sqsqlite
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.look import last_sent
+
+
+@pytest.fixture
+def queue(sqs):
+    return sqs.queue("orders")
+
+
+def test_peek_shows_what_would_be_received_next_and_changes_nothing(run, queue):
+    queue.send_many(["a", "b", "c"])
+    assert [row["body"] for row in run("peek", "orders", "-n", 2).rows] == ["a", "b"]
+    assert [row["receive_count"] for row in run("peek", "orders").rows] == [0, 0, 0]
+    assert [message.body for message in queue.receive(3)] == ["a", "b", "c"]
+
+
+def test_peek_hidden_shows_the_delayed_and_those_in_flight(run, queue):
+    queue.send_many(["a", {"body": "b", "delay": 60}, "c"])
+    queue.receive()
+    assert {row["body"]: row["state"] for row in run("peek", "orders", "--hidden").rows} == {
+        "a": "in flight",
+        "b": "delayed",
+    }
+    assert [row["body"] for row in run("peek", "orders").rows] == ["c"]
+
+
+def test_an_empty_queue_is_said_to_be_so(run, queue):
+    ran = run("peek", "orders")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no message visible\n")
+
+
+def test_tail_shows_the_last_sent_whatever_their_state(run, queue):
+    queue.send_many([str(number) for number in range(30)])
+    queue.receive(10)
+    assert [row["body"] for row in run("tail", "orders", "-n", 25).rows] == [
+        str(number) for number in range(5, 30)
+    ]
+    assert [row["body"] for row in run("tail", "orders", "-n", 100).rows] == [
+        str(number) for number in range(30)
+    ]
+
+
+def test_tail_looks_back_as_far_as_it_takes(path):
+    """Messages sent hours apart."""
+    clock = sqsqlite.ManualClock()
+    with sqsqlite.connect(path, clock=clock) as sqs:
+        queue = sqs.create_queue("orders")
+        queue.send("old")
+        clock.advance(seconds=7200)
+        queue.send("new")
+        line = CommandLine({"db": str(path)})
+        line._store = sqs._store
+        assert [message.body for message in last_sent(line, "orders", 1)] == ["new"]
+        assert [message.body for message in last_sent(line, "orders", 2)] == ["old", "new"]
+
+
+def test_a_body_can_neither_break_a_line_nor_steer_the_terminal(run, queue):
+    queue.send("two\nlines\tand \x85")
+    queue.send("text", attributes={"kind": "x\ny"})
+    for form in ("text", "table"):
+        shown = run("peek", "orders", "--output", form).out
+        assert len(shown.splitlines()) == (3 if form == "table" else 2)
+        assert r"two\nlines\tand \x85" in shown

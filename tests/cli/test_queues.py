@@ -1,0 +1,132 @@
+"""Queues from the shell: list, make, empty, delete, and what asks first."""
+
+import pytest
+
+import sqsqlite
+from sqsqlite.cli import command_line
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A human at the terminal."""
+
+    class Streams:
+        stdin = stderr = type("Stream", (), {"isatty": staticmethod(lambda: True)})
+
+    monkeypatch.setattr(command_line, "sys", Streams)
+
+
+def test_queues_are_listed_with_their_counts(run, sqs):
+    queue = sqs.queue("orders")
+    queue.send_many(["a", "b", {"body": "c", "delay": 60}])
+    queue.receive()
+    sqs.create_queue("other")
+    listed = run("queues").rows
+    assert [(row["queue"], row["visible"], row["in_flight"], row["delayed"]) for row in listed] == [
+        ("orders", 1, 1, 1),
+        ("other", 0, 0, 0),
+    ]
+    assert [row["queue"] for row in run("queues", "oth").rows] == ["other"]
+    assert run("queues", "x").err == "no queue's name begins with 'x'\n"
+
+
+def test_create_makes_a_queue_as_asked_for(run, path):
+    run("create", "failed")
+    words = [
+        "-a",
+        "VisibilityTimeout=60",
+        "--tag",
+        "team=sales",
+        "--dead-letter-queue",
+        "failed",
+        "--max-receive-count",
+        5,
+    ]
+    assert run("create", "orders", *words).code == 0
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.queue("orders")
+        assert (queue.attributes["VisibilityTimeout"], queue.tags) == ("60", {"team": "sales"})
+        assert '"maxReceiveCount":5' in queue.attributes["RedrivePolicy"]
+    assert {row["queue"]: row["dead_letter_queue"] for row in run("queues").rows} == {
+        "failed": None,
+        "orders": "failed",
+    }
+
+
+def test_create_again_is_no_error_unless_an_attribute_differs(run):
+    assert run("create", "q", "-a", "DelaySeconds=5").code == 0
+    assert run("create", "q", "-a", "DelaySeconds=5").code == 0
+    refused = run("create", "q", "-a", "DelaySeconds=6")
+    assert (refused.code, refused.err.partition(":")[0]) == (1, "QueueNameExists")
+    assert run("create", "q", "-a", "DelaySeconds").code == 2
+
+
+@pytest.mark.parametrize("verb", ["purge", "delete"])
+def test_without_a_terminal_nothing_is_destroyed_unless_yes_is_given(run, sqs, verb):
+    sqs.queue("orders").send_many(["a", "b"])
+    refused = run(verb, "orders")
+    assert refused.code == 2
+    assert "2 messages" in refused.err
+    assert len(sqs.queue("orders")) == 2
+    assert run(verb, "orders", "--yes").code == 0
+    assert sum(row["visible"] for row in run("queues").rows) == 0
+
+
+@pytest.mark.parametrize("verb", ["purge", "delete"])
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(run, sqs, verb):
+    sqs.queue("orders").send_many(["a"] * 1234)
+    ran = run(verb, "orders", "--dry-run")
+    assert (ran.code, ran.out) == (0, "")
+    assert "1,234 messages" in ran.err
+    assert len(sqs.queue("orders")) == 1234
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "left"), [("y\n", 0, 0), ("n\n", 1, 1), ("\n", 1, 1), ("", 130, 1)]
+)
+def test_at_a_terminal_it_asks_with_the_count(run, sqs, terminal, answer, code, left):
+    sqs.queue("orders").send("a")
+    ran = run("purge", "orders", input=answer)
+    assert ran.code == code
+    assert "purge 1 message from orders?" in ran.err
+    assert len(sqs.queue("orders")) == left
+
+
+def test_delete_takes_the_queue_away(run, sqs):
+    assert run("delete", "orders", "--yes").code == 0
+    assert run("queues").rows == []
+    assert run("delete", "orders", "--yes").err.partition(":")[0] == "QueueDoesNotExist"
+
+
+def test_stats_count_exactly(run, sqs):
+    queue = sqs.queue("orders")
+    queue.send_many(["a", "b"])
+    queue.receive()[0].delete()
+    sqs.create_queue("orders-2")
+    [row] = run("stats", "orders").rows
+    assert (row["queue"], row["visible"], row["in_flight"]) == ("orders", 1, 0)
+    assert [row["queue"] for row in run("stats").rows] == ["orders", "orders-2"]
+    assert run("stats", "nowhere").code == 1
+
+
+def test_top_once_shows_every_queue_in_the_order_asked_for(run, sqs):
+    sqs.create_queue("busy").send_many(["a"] * 3)
+    words = ["top", "--once", "--interval", "0.1"]
+    assert [row["queue"] for row in run(*words, "--output", "jsonl").rows] == ["busy", "orders"]
+    lines = run(*words, "--sort", "name").out.splitlines()
+    assert lines[0].split()[:2] == ["queue", "visible"]
+    assert [line.split()[0] for line in lines[1:]] == ["busy", "orders"]
+
+
+def test_rates_are_counted_from_one_look_to_the_next():
+    """A count below the earlier one means that a minute has begun in between."""
+    from dataclasses import replace
+
+    from sqsqlite.cli.stats import _top_row
+    from sqsqlite.service.inspect import QueueStatistics
+
+    before = QueueStatistics("q", False, 5, 0, 0, None, 0.0, 100, 40, 40, 0, 0, None)
+    now = replace(before, sent=130, received=4, deleted=40)
+    row = _top_row(now, before, 2.0)
+    assert (row["sent_per_s"], row["received_per_s"], row["deleted_per_s"]) == (15.0, 2.0, 0.0)
+    assert _top_row(now, None, 2.0)["sent_per_s"] == 65.0

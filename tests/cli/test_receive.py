@@ -1,0 +1,180 @@
+"""`receive`: printed, deleted, or handed to a command."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from sqsqlite.cli.receive import Receiving
+
+COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
+
+
+@pytest.fixture
+def queue(sqs):
+    return sqs.queue("orders")
+
+
+def test_a_received_message_is_printed_with_all_it_has_and_hidden(run, queue):
+    sent = queue.send("hi", attributes={"kind": "x", "n": 5}, group_id="alice", trace_header="Root=1")
+    [row] = run("receive", "orders").rows
+    assert (row["message_id"], row["body"], row["receive_count"]) == (sent.message_id, "hi", 1)
+    assert (row["attributes"], row["group_id"], row["trace_header"]) == (
+        {"kind": "x", "n": 5},
+        "alice",
+        "Root=1",
+    )
+    assert row["receipt_handle"]
+    assert run("receive", "orders").rows == []
+
+
+def test_any_number_is_received_not_only_ten(run, queue):
+    queue.send_many([str(number) for number in range(35)])
+    assert [row["body"] for row in run("receive", "orders", "-n", 25).rows] == [str(n) for n in range(25)]
+    assert len(run("receive", "orders", "-n", 25).rows) == 10
+
+
+def test_delete_deletes_what_was_printed(run, queue):
+    queue.send_many(["a"] * 13)
+    assert len(run("receive", "orders", "-n", 12, "--delete").rows) == 12
+    assert len(queue) == 1
+
+
+def test_nothing_is_deleted_that_could_not_be_printed(run, queue, monkeypatch):
+    queue.send("precious")
+    from sqsqlite.cli.output import Output
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Output, "flush", full)
+    refused = run("receive", "orders", "--delete")
+    assert refused.code == 1
+    assert len(queue) == 1
+
+
+def test_a_delete_that_fails_is_told_and_exits_with_4(run, queue, monkeypatch):
+    """With a visibility timeout of 0 the message is nobody's once it is printed."""
+    queue.send("hi")
+    ran = run("receive", "orders", "--delete", "--visibility-timeout", 0)
+    assert ran.code == 4
+    assert ran.err.endswith("1 printed, but not deleted\n")
+    assert len(queue) == 1
+
+
+def test_an_empty_queue_is_no_error_unless_asked_for(run, queue):
+    ran = run("receive", "orders")
+    assert (ran.code, ran.out, ran.err) == (0, "", "orders: no message\n")
+    assert run("receive", "orders", "--fail-empty").code == 3
+    assert run("receive", "orders", "--fail-empty", "--exec", "true").code == 3
+    queue.send("hi")
+    assert run("receive", "orders", "--fail-empty").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--delete", "--exec", "true"], ["--retry-after", "5"], ["-n", "0"], ["--wait", "21"]],
+    ids=" ".join,
+)
+def test_options_that_make_no_sense_are_refused(run, queue, words):
+    queue.send("hi")
+    assert run("receive", "orders", *words).code == 2
+    assert queue.peek()[0].receive_count == 0
+
+
+def test_a_command_gets_the_message_and_exit_0_deletes_it(run, queue, path):
+    queue.send("größe\nx", attributes={"kind": "chore"})
+    script = (
+        'cat > got; echo "$SQSQLITE_QUEUE $SQSQLITE_RECEIVE_COUNT $SQSQLITE_DB $SQSQLITE_ATTRIBUTES" > env'
+    )
+    assert run("receive", "orders", "--exec", script).code == 0
+    assert (path.parent / "got").read_text(encoding="utf-8") == "größe\nx"
+    assert (path.parent / "env").read_text() == f'orders 1 {path} {{"kind": "chore"}}\n'
+    assert len(queue) == 0
+
+
+def test_a_body_reaches_the_command_as_data_alone(run, queue, path):
+    queue.send("$(touch broken); `touch broken`")
+    run("receive", "orders", "--exec", "cat > got")
+    assert (path.parent / "got").read_text() == "$(touch broken); `touch broken`"
+    assert not (path.parent / "broken").exists()
+
+
+def test_a_failing_command_leaves_the_message_hidden(run, queue):
+    queue.send("hi")
+    ran = run("receive", "orders", "--exec", "exit 3")
+    assert ran.code == 4
+    assert "the command ended with 3" in ran.err
+    assert "0 done, 1 failed" in ran.err
+    assert [message.state for message in queue.peek(hidden=True)] == ["in flight"]
+
+
+def test_retry_after_0_shows_it_again_at_once(run, queue):
+    queue.send("hi")
+    run("receive", "orders", "--exec", "exit 3", "--retry-after", 0)
+    [message] = queue.peek()
+    assert message.receive_count == 1
+
+
+def test_as_many_as_asked_for_are_handled(run, queue):
+    queue.send_many(["a", "b", "c"])
+    assert run("receive", "orders", "-n", 2, "--exec", "true").code == 0
+    assert [message.body for message in queue.peek()] == ["c"]
+    assert "1 done, 0 failed" in run("receive", "orders", "-n", 2, "--exec", "true").err
+
+
+def test_the_timeout_is_extended_while_the_command_runs(run, queue, path):
+    """The command runs until the heartbeat has been seen: its own message is hidden for longer than it began with."""
+    queue.send("slow")
+    look = f"{sys.executable} -m sqsqlite.cli peek orders --hidden --query '[0].visible_at' --output text"
+    script = f'first=$({look}); until [ "$({look})" != "$first" ]; do :; done'
+    assert run("receive", "orders", "--visibility-timeout", 2, "--exec", script).code == 0
+    assert len(queue) == 0
+
+
+def test_a_message_lost_under_the_command_is_told_and_not_deleted(run, queue):
+    """The timeout ends under the command, since 0 is never extended."""
+    queue.send("hi")
+    ran = run("receive", "orders", "--visibility-timeout", 0, "--exec", "true")
+    assert ran.code == 4
+    assert "InvalidParameterValueException: " in ran.err
+    assert len(queue) == 1
+
+
+def test_a_loop_works_until_sigterm_and_ends_its_command_first(queue, path):
+    queue.send_many(["a", "b"])
+    stop = "kill -TERM $PPID; sleep 0.2; echo end >> got"
+    script = f"cat >> got; echo >> got; if [ -e second ]; then {stop}; fi; touch second"
+    process = subprocess.run(
+        [*COMMAND, "--db", path, "receive", "orders", "--loop", "--exec", script],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert process.returncode == 130, process.stderr
+    assert (path.parent / "got").read_text().split() == ["a", "b", "end"]
+    assert len(queue) == 0
+
+
+def test_an_idle_loop_ends_at_once(queue, path):
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "receive", "orders", "--loop"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    queue.send("printed")
+    assert b"printed" in process.stdout.readline()
+    os.kill(process.pid, signal.SIGINT)
+    assert process.communicate() == (b"", b"")
+    assert process.returncode == 130
+
+
+def test_the_wait_is_for_the_first_messages_only(sqs, queue):
+    queue.send_many(["a"] * 12)
+    source = Receiving(sqs.client, "orders", 20, None)
+    portions = source.up_to(30)
+    assert [len(next(portions)), len(next(portions))] == [10, 2]
+    assert list(portions) == []

@@ -1,0 +1,210 @@
+"""`send`: one message, and standard input as messages."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from sqsqlite.cli import feed
+
+
+@pytest.fixture
+def bodies(sqs):
+    """The bodies in the queue, in order of sending."""
+
+    def found():
+        with_ids = sqs.queue("orders").peek(5000)
+        return [message.body for message in with_ids]
+
+    return found
+
+
+def test_a_sent_message_is_in_the_queue_and_its_id_is_printed(run, sqs):
+    [row] = run("send", "orders", "paint the fence").rows
+    [message] = sqs.queue("orders").peek()
+    assert (message.body, message.message_id) == ("paint the fence", row["message_id"])
+
+
+def test_a_sent_message_has_its_attributes_delay_and_tenant(run, sqs):
+    words = ["-a", "kind=chore=home", "-a", "price:Number=12.50", "-a", "name:String.nick=x"]
+    assert run("send", "orders", "hi", *words, "--delay", 60, "--group", "alice").code == 0
+    [message] = sqs.queue("orders").peek(hidden=True)
+    assert (message.state, message.group_id) == ("delayed", "alice")
+    typed = {name: (value.data_type, value.string_value) for name, value in message.attributes.items()}
+    assert typed == {
+        "kind": ("String", "chore=home"),
+        "price": ("Number", "12.50"),
+        "name": ("String.nick", "x"),
+    }
+
+
+@pytest.mark.parametrize("word", ["kind", "=x", "raw:Binary=x"])
+def test_an_attribute_that_is_none_is_a_usage_error(run, sqs, word):
+    assert run("send", "orders", "hi", "-a", word).code == 2
+    assert len(sqs.queue("orders")) == 0
+
+
+def test_each_line_of_standard_input_is_a_message(run, sqs, bodies):
+    ran = run("send", "orders", "-", input="one\ntwo\r\n\n  three\nno line end")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("4 sent in ")
+    assert bodies() == ["one", "two", "  three", "no line end"]
+
+
+def test_thousands_of_lines_keep_their_order(run, sqs, bodies):
+    wanted = [f"line {number}" for number in range(2345)]
+    assert run("send", "orders", "-", "-q", input="\n".join(wanted)).err == ""
+    assert bodies() == wanted
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_records_are_whole_however_the_input_comes(size, monkeypatch):
+    """Cut between the bytes of a character too."""
+    import io
+
+    text = "größe\nx\n\nlängste Zeile von allen\nend"
+    monkeypatch.setattr(feed, "_READ_BYTES", size)
+    found = [record for portion in feed.records(io.BytesIO(text.encode()), b"\n") for record in portion]
+    assert found == [(number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
+
+
+def test_a_portion_holds_a_few_hundred_messages_and_no_more_than_its_bytes():
+    import io
+
+    sizes = [len(portion) for portion in feed.records(io.BytesIO(b"x\n" * 1200), b"\n")]
+    assert sizes == [500, 500, 200]
+    large = b"x" * 1_000_000 + b"\n"
+    portions = list(feed.records(io.BytesIO(large * 20), b"\n"))
+    assert max(sum(len(raw) for _, raw in portion) for portion in portions) <= 8 << 20
+    assert sum(len(portion) for portion in portions) == 20
+
+
+def test_a_slow_writer_s_line_is_sent_before_the_next_comes(path, sqs):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sqsqlite.cli", "--db", path, "-q", "send", "orders", "-"],
+        stdin=subprocess.PIPE,
+    )
+    process.stdin.write(b"first\n")
+    process.stdin.flush()
+    [message] = sqs.queue("orders").receive(wait=20)
+    assert message.body == "first"
+    process.communicate(b"second\n")
+    assert process.returncode == 0
+    assert [message.body for message in sqs.queue("orders").receive()] == ["second"]
+
+
+def test_nul_parts_records_that_have_line_ends(run, sqs, bodies):
+    run("send", "orders", "-", "--nul", input="a\nb\n\0c\r\0")
+    assert bodies() == ["a\nb\n", "c\r"]
+
+
+def test_raw_input_is_one_message_byte_for_byte(run, sqs, bodies):
+    run("send", "orders", "-", "--raw", input="a\n\nb\n")
+    assert bodies() == ["a\n\nb\n"]
+
+
+def test_options_hold_for_every_line_unless_it_says_otherwise(run, sqs):
+    lines = '{"body": "a"}\n{"body": "b", "delay": 0}\n'
+    run("send", "orders", "-", "--jsonl", "--delay", 60, input=lines)
+    assert [message.body for message in sqs.queue("orders").peek()] == ["b"]
+    assert [message.body for message in sqs.queue("orders").peek(hidden=True)] == ["a"]
+
+
+def test_what_peek_prints_can_be_sent_again_and_is_the_same(run, sqs):
+    sqs.create_queue("copies")
+    attributes = {
+        "text": "x",
+        "whole": {"DataType": "Number", "StringValue": "12"},
+        "part": {"DataType": "Number", "StringValue": "1.50"},
+        "zero": {"DataType": "Number", "StringValue": "007"},
+        "labelled": {"DataType": "Number.euro", "StringValue": "5"},
+        "raw": b"\x00\xff",
+    }
+    sqs.queue("orders").send("hi\nthere", attributes=attributes, group_id="alice", trace_header="Root=1")
+    printed = run("peek", "orders").out
+    assert run("send", "copies", "-", "--jsonl", input=printed).code == 0
+    [original], [copy] = sqs.queue("orders").peek(), sqs.queue("copies").peek()
+    assert (copy.body, copy.attributes, copy.group_id, copy.trace_header) == (
+        original.body,
+        original.attributes,
+        original.group_id,
+        original.trace_header,
+    )
+    received = run("receive", "orders").out
+    assert run("send", "copies", "-", "--jsonl", input=received).code == 0
+    assert sqs.queue("copies").peek()[1].attributes == original.attributes
+
+
+MIXED = [
+    b'{"body": "1"}',
+    b'{"body": "2", "delay": 901}',
+    b'{"body": "3", "attributes": {"raw": {"DataType": "Binary", "BinaryValue": "AP8="}}}',
+    b"not JSON",
+    b'{"body": 5}',
+    b"[]",
+    b'{"body": "7", "colour": "red"}',
+    b'{"body": "8", "attributes": {"kind": true}}',
+    b'{"body": "\xff"}',
+    b'{"body": "10"}',
+]
+REFUSED = [2, 4, 5, 6, 7, 8, 9]
+
+
+def test_refused_lines_are_set_aside_and_the_others_sent(run, sqs, bodies, path):
+    ran = run("send", "orders", "-", "--jsonl", "--continue-on-error", input=b"\n".join(MIXED))
+    assert ran.code == 4
+    assert "7 refused: orders-refused.jsonl" in ran.err
+    assert bodies() == ["1", "3", "10"]
+    aside = [json.loads(line) for line in (path.parent / "orders-refused.jsonl").read_text().splitlines()]
+    assert sorted(line["line"] for line in aside) == REFUSED
+    assert all(line["error"] for line in aside)
+
+
+def test_what_was_set_aside_can_be_mended_and_fed_again(run, sqs, bodies, path):
+    lines = '{"body": "late", "delay": 901, "attributes": {"kind": "x"}}\n'
+    run("send", "orders", "-", "--jsonl", "--continue-on-error", "--refused", "aside.jsonl", input=lines)
+    mended = (path.parent / "aside.jsonl").read_text().replace("901", "0")
+    assert run("send", "orders", "-", "--jsonl", input=mended).code == 0
+    assert bodies() == ["late"]
+
+
+def test_refused_lines_never_overwrite_earlier_ones(run, sqs, path):
+    (path.parent / "orders-refused.jsonl").write_text("precious")
+    refused = run("send", "orders", "-", "--continue-on-error", input="x")
+    assert refused.code == 2
+    assert (path.parent / "orders-refused.jsonl").read_text() == "precious"
+    assert len(sqs.queue("orders")) == 0
+
+
+@pytest.mark.parametrize("bad", REFUSED)
+def test_without_a_place_for_it_a_refused_line_ends_it_after_those_before(run, sqs, bodies, bad):
+    good = [b'{"body": "before"}'] * 3
+    ran = run(
+        "send", "orders", "-", "--jsonl", input=b"\n".join([*good, MIXED[bad - 1], b'{"body": "after"}'])
+    )
+    assert ran.code == 1
+    assert ran.err.startswith("line 4: ")
+    assert ran.err.endswith("3 sent before it, none after\n")
+    assert bodies() == ["before"] * 3
+
+
+def test_lines_that_are_no_utf_8_are_refused(run, sqs, bodies):
+    assert run("send", "orders", "-", input=b"fine\n\xff\xfe\n").code == 1
+    assert bodies() == ["fine"]
+
+
+def test_with_output_each_sent_message_is_a_row(run, sqs):
+    ran = run("send", "orders", "-", "--output", "jsonl", input="a\nb\n")
+    assert [row["message_id"] for row in ran.rows] == [
+        found.message_id for found in sqs.queue("orders").peek()
+    ]
+
+
+def test_input_forms_exclude_each_other(run, sqs):
+    assert run("send", "orders", "-", "--raw", "--jsonl", input="x").code == 2
+
+
+def test_an_unknown_queue_is_told_before_input_is_read(run, sqs):
+    refused = run("send", "nowhere", "-", input="x")
+    assert (refused.code, refused.err.partition(":")[0]) == (1, "QueueDoesNotExist")
