@@ -58,7 +58,7 @@ def perform(path: Path, *, worker_count: int = 4, limit: int | None = None, say:
     if path.exists():
         raise FileExistsError(f"{path} exists: the demo begins with a new file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    files = choose(path.parent, limit, say)
+    files = choose(path, limit, say)
     with sqsqlite.connect(path) as sqs:
         queue = send(sqs, files)
         say(
@@ -71,13 +71,13 @@ def perform(path: Path, *, worker_count: int = 4, limit: int | None = None, say:
         return Outcome(path, worker_count, seconds, journal, evidence, find_faults(evidence), sqs.stats())
 
 
-def choose(folder: Path, limit: int | None, say: Say) -> list[Path]:
-    """The files to send. Where the library ships none that is unparsable, the last one is a truncated copy of ours."""
+def choose(path: Path, limit: int | None, say: Say) -> list[Path]:
+    """The files to send. Where none of them is unparsable, the last one is a truncated copy beside `path`."""
     root = sources.standard_library()
     files = sources.sample(sources.find(root), limit)
     say(f"Found {len(files):,} source files in {root}.")
     if not sources.ships_unparsable(files):
-        truncated = folder / "truncated.py"
+        truncated = path.with_name(f"{path.name}-truncated.py")  # nobody else's file, as `path` is new
         sources.write_truncated(Path(sources.__file__), truncated)
         say(f"None of them is known to be unparsable: {truncated} is, a copy cut in two.")
         files[-1:] = [files[-1], truncated] if limit is None else [truncated]

@@ -19,7 +19,11 @@ def totals(outcome: Outcome) -> list[dict[str, Any]]:
         ("sent", len(evidence.sent), "one message for each source file"),
         ("processed once", len({row.message_id for row in rows}), found),
         ("dead letters", len(evidence.dead_letters), "unparsable, received maxReceiveCount times"),
-        ("redelivered", len(journal.received_again), f"{held} of them held by the worker that was killed"),
+        (
+            "redelivered",
+            len(journal.received_again),
+            f"{held} held by the worker that was killed, the others unparsable or late",
+        ),
         ("late", journal.totals["late"], "timeout ended at work: row rolled back, message received again"),
         ("messages/s", round(rate(outcome)), f"{workers}, first receives only"),
         ("seconds", round(outcome.seconds, 1), "in all, with the waits for visibility timeouts to end"),

@@ -107,6 +107,6 @@ def test_a_library_without_unparsable_files_gets_a_truncated_one(tmp_path, monke
     for name in ("a.py", "b.py", "c.py"):
         (library / name).write_text("pass\n")
     monkeypatch.setattr(performance.sources, "standard_library", lambda: library)
-    everything = performance.choose(tmp_path, None, print)
-    assert everything == [library / "a.py", library / "b.py", library / "c.py", tmp_path / "truncated.py"]
-    assert performance.choose(tmp_path, 2, print) == [library / "a.py", tmp_path / "truncated.py"]
+    path, truncated = tmp_path / "demo.db", tmp_path / "demo.db-truncated.py"
+    assert performance.choose(path, None, print) == [*sorted(library.iterdir()), truncated]
+    assert performance.choose(path, 2, print) == [library / "a.py", truncated]
