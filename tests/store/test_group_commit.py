@@ -24,6 +24,8 @@ class Held:
 
     def __init__(self, sqs):
         self._store = sqs._store
+        # Upkeep writes too, after the first commit; here nobody else may queue up or lead.
+        until(lambda: not self._store.upkeep._sweep)
         self._inside, self._go_on = threading.Event(), threading.Event()
         self._leader = Task(self._store.write, self._wait)
         assert self._inside.wait(20)

@@ -1,0 +1,149 @@
+"""A full disk: sends are refused while receiving and deleting still work, and nothing is half done."""
+
+import os
+import subprocess
+
+import pytest
+
+import sqsqlite
+from sqsqlite.errors import DiskFull
+from sqsqlite.store.driver import dbapi
+from tests.store.inspection import assert_whole, rows
+
+CHUNK = 4096
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of 4 MiB, as full as it gets after that."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        assert not os.environ.get("CI"), "run as root: a small file system has to be mounted"
+        pytest.skip("only root can mount a small file system")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "queues", folder], check=True)
+    try:
+        yield folder
+    finally:
+        # Lazily: the descriptors of the turns are kept until the process ends.
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture(params=["FULL", "NORMAL"])
+def sqs(request, disk):
+    with sqsqlite.connect(disk / "queues.db", synchronous=request.param) as opened:
+        yield opened
+
+
+def fill_with_sends(queue, body):
+    """Send until refused: the message ids of what was accepted."""
+    sent = []
+    try:
+        while True:
+            sent.append(queue.send(body).message_id)
+    except DiskFull:
+        return sent
+
+
+def fill_by_another_program(disk, leave=0):
+    """Take all the space there is, to the last block but `leave` bytes."""
+    with (disk / "somebody-elses").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * CHUNK)
+        except OSError:
+            file.truncate(max(0, file.tell() - leave))
+
+
+def free_bytes(disk):
+    status = os.statvfs(disk)
+    return status.f_bavail * status.f_frsize
+
+
+def drain(queue):
+    found = []
+    while messages := queue.receive(10, visibility_timeout=600):
+        for message in messages:
+            message.delete()
+            found.append(message.message_id)
+    return found
+
+
+@pytest.mark.parametrize("size_bytes", [500, 3_000, 200_000])
+def test_full_queue_refuses_sends_can_be_drained_and_takes_sends_again(sqs, size_bytes):
+    queue = sqs.create_queue("orders")
+    sent = fill_with_sends(queue, "x" * size_bytes)
+    assert len(sent) > 3
+    assert_whole(sqs)
+    assert sorted(drain(queue)) == sorted(sent)
+    assert_whole(sqs)
+    again = [queue.send("x" * size_bytes).message_id for _ in range(len(sent) // 4)]
+    assert sorted(drain(queue)) == sorted(again)
+    assert_whole(sqs)
+
+
+def test_refused_send_leaves_nothing(sqs):
+    queue = sqs.create_queue("orders")
+    sent = fill_with_sends(queue, "x" * 3_000)
+    with pytest.raises(DiskFull, match="bytes are free"):
+        queue.send_many(["y" * 200_000] * 5)
+    with pytest.raises(DiskFull, match="bytes are free"):
+        queue.send("y" * 1_000_000)
+    assert len(queue) == len(sent)
+    assert rows(sqs, "SELECT count(*) FROM sqs_messages WHERE body LIKE 'y%'") == [(0,)]
+    assert_whole(sqs)
+
+
+@pytest.mark.parametrize("left_bytes", [0, 16 * 1024, 64 * 1024])
+def test_disk_filled_by_another_program_still_lets_consumers_drain(sqs, disk, left_bytes):
+    """The ballast is given up for it. Sends stay refused until there is room, and then work again."""
+    queue = sqs.create_queue("orders")
+    sent = [queue.send("x" * 1_000).message_id for _ in range(300)]
+    fill_by_another_program(disk, leave=left_bytes)
+    assert free_bytes(disk) <= left_bytes + CHUNK
+    assert sorted(drain(queue)) == sorted(sent)
+    with pytest.raises(DiskFull):
+        queue.send_many(["x" * 1_000_000] * 3)
+    assert_whole(sqs)
+    (disk / "somebody-elses").unlink()
+    sent = [queue.send("x" * 1_000).message_id for _ in range(100)]
+    assert sorted(drain(queue)) == sorted(sent)
+    assert_whole(sqs)
+
+
+def test_transaction_that_meets_the_end_of_the_disk_is_refused_whole(sqs, disk):
+    """The headroom knows nothing of the application's own rows: the driver's error, and all is rolled back."""
+    queue = sqs.create_queue("orders")
+    with sqs.transaction() as connection:
+        connection.execute("CREATE TABLE orders (content)")
+    with pytest.raises(dbapi.OperationalError, match="full"):
+        _order_of(sqs, queue, 8_000_000)
+    assert len(queue) == 0
+    assert rows(sqs, "SELECT count(*) FROM orders") == [(0,)]
+    queue.send("next")
+    assert_whole(sqs)
+
+
+def _order_of(sqs, queue, size_bytes):
+    with sqs.transaction() as connection:
+        queue.send("with the order")
+        connection.execute("INSERT INTO orders VALUES (zeroblob(?))", (size_bytes,))
+
+
+def test_new_file_on_a_full_disk_is_a_typed_error(disk):
+    fill_by_another_program(disk)
+    with pytest.raises(DiskFull):
+        sqsqlite.connect(disk / "queues.db")
+
+
+@pytest.mark.parametrize("by", ["sends alone", "another program, too"])
+def test_full_queue_opens_again_and_drains(sqs, disk, by):
+    """After a restart on a full disk; the ballast then makes room for SQLite's own files as well."""
+    queue = sqs.create_queue("orders")
+    sent = fill_with_sends(queue, "x" * 3_000)
+    sqs.close()
+    if by == "another program, too":
+        fill_by_another_program(disk)
+    with sqsqlite.connect(disk / "queues.db") as again:
+        assert sorted(drain(again.queue("orders"))) == sorted(sent)
+        assert_whole(again)
