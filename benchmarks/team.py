@@ -149,6 +149,8 @@ def _process(pipe: Connection, gate: Barrier, name: str, path: Path, synchronous
                 crew.tidy()
             pipe.send(outcomes)
         crew.close()
+    except EOFError:
+        return  # the process that waits is gone
     except Exception:  # noqa: BLE001 - told to the process that waits, which raises
         gate.abort()
         pipe.send(traceback.format_exc())
