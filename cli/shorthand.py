@@ -17,6 +17,8 @@ from msgspec import inspect
 _key = re.compile(r"[A-Za-z0-9\-_.#/:]+")
 _begins_pair = re.compile(r"""[^,='"\[{][^,=]*=""")  # else what follows a comma is another item of a list
 _quoted = {mark: re.compile(rf"{mark}((?:\\.|[^\\{mark}])*){mark}", re.DOTALL) for mark in "'\""}
+_bare = (re.compile(r"(?:\\,|[^,])*"), re.compile(r"(?:\\,|[^,\]}])*"))  # outside and inside of brackets
+_comma = re.compile(r"\s*,\s*")
 _unescaped = re.compile(r"\\(['\"\\])")
 
 
@@ -89,6 +91,8 @@ class _Reader:
                 if end or self.rest:
                     raise self.error("a comma")
                 return found
+            if end and self.take(end):
+                return found
 
     def value(self, end: str, *, from_file: bool = False) -> Any:
         """One value; outside brackets, the list of those that commas join."""
@@ -97,17 +101,17 @@ class _Reader:
             return self.items()
         if self.take("{"):
             return self.pairs("}")
-        first = self.word(from_file=from_file)
+        first = self.word(inside=bool(end), from_file=from_file)
         if end:
             return first
         items = [first]
-        while (comma := re.compile(r"\s*,\s*").match(self.text, self.place)) is not None:
+        while (comma := _comma.match(self.text, self.place)) is not None:
             if _begins_pair.match(self.text, comma.end()):
                 break
             self.place = comma.end()
             if self.rest[:1] in ("", ","):
                 raise self.error("a value")
-            items.append(self.word(from_file=from_file))
+            items.append(self.word(inside=False, from_file=from_file))
         return first if len(items) == 1 else items
 
     def items(self) -> list[Any]:
@@ -116,16 +120,18 @@ class _Reader:
         while not self.take("]"):
             if found and not self.take(","):
                 raise self.error("a comma or ']'")
+            if self.take("]"):
+                break
             if self.take("["):
                 found.append(self.items())
             elif self.take("{"):
                 found.append(self.pairs("}"))
             else:
-                found.append(self.word())
+                found.append(self.word(inside=True))
         return found
 
-    def word(self, *, from_file: bool = False) -> str | bytes:
-        """A quoted text, or all up to a comma or a closing bracket."""
+    def word(self, *, inside: bool, from_file: bool = False) -> str | bytes:
+        """A quoted text, or all up to a comma; inside brackets, up to a closing one too."""
         mark = self.rest[:1]
         if mark and mark in _quoted:
             match = _quoted[mark].match(self.text, self.place)
@@ -134,7 +140,7 @@ class _Reader:
             self.place = match.end()
             text = _unescaped.sub(r"\1", match[1])
         else:
-            bare = re.compile(r"(?:\\,|[^,\]}])*").match(self.text, self.place)
+            bare = _bare[inside].match(self.text, self.place)
             assert bare is not None
             self.place = bare.end()
             text = bare[0].replace(r"\,", ",").rstrip()
