@@ -18,7 +18,7 @@ LOCKED := $(INSTALL) --require-hashes
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header
 
-.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock bench clean
+.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock ddl bench clean
 
 help: ## Print the targets
 	@echo 'make TARGET [ARGS="..."]; each sets up what it needs in $(VENV).'
@@ -92,6 +92,10 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 	@$(COMPILE) -c requirements/dev.lock $(ARGS) --output-file requirements/runtime.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench $(ARGS) --output-file requirements/bench.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
+
+ddl: $(READY) ## Write sqsqlite/store/ddl.py anew from sqsqlite/schema.py
+	@echo 'Writing sqsqlite/store/ddl.py'
+	@$(BIN)/python -m sqsqlite.migrations.write_ddl
 
 bench: $(READY) ## Run the benchmarks, the peers beside ours
 	@echo 'Running the benchmarks'

@@ -15,8 +15,7 @@ LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
-    ("_api", "_client", "analytics", "boto", "consumer", "wire"),
-    ("shapes",),
+    ("_api", "_client", "_message", "_paginate", "analytics", "boto", "consumer", "wire"),
     ("service",),
     ("engine",),
     ("store",),
@@ -28,11 +27,13 @@ LAYERS = (
         "limits",
         "message_attributes",
         "names",
+        "parameters",
         "prepared",
         "queue_attributes",
         "receipts",
         "requests",
         "responses",
+        "shapes",  # parameters to requests and back: the doors and the service call it alike
         "statements",
         "statements_operations",
     ),
