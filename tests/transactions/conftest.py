@@ -1,0 +1,27 @@
+import pytest
+
+import sqsqlite
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "shop.db"
+
+
+@pytest.fixture
+def clock():
+    return sqsqlite.ManualClock()
+
+
+@pytest.fixture
+def sqs(path, clock):
+    """A file with the application's table of orders beside the queues'."""
+    with sqsqlite.connect(path, clock=clock) as opened:
+        with opened.transaction() as connection:
+            connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT NOT NULL)")
+        yield opened
+
+
+@pytest.fixture
+def queue(sqs):
+    return sqs.create_queue("orders", visibility_timeout=30)

@@ -1,0 +1,67 @@
+"""docs/examples/orders.py, as a user runs it."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sqsqlite
+from tests.store.inspection import assert_whole, rows
+from tests.store.processes import Program
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "orders.py"
+# Killed between the order and its message.
+PLACE_AND_DIE = f"""
+import os, runpy, signal
+from sqsqlite import Queue
+Queue.send = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+sys.argv[:] = ["orders.py", sys.argv[1], "chair"]
+runpy.run_path({str(EXAMPLE)!r}, run_name="__main__")
+"""
+ORDERS = "SELECT item, state FROM orders ORDER BY id"
+
+
+def run(path, *arguments):
+    command = [sys.executable, EXAMPLE, path, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=50).stdout.strip()
+
+
+@pytest.fixture
+def example():
+    spec = importlib.util.spec_from_file_location("orders_example", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_orders_are_placed_and_shipped(path):
+    assert run(path, "lamp", "2 chairs") == "placed 1 2"
+    assert run(path, "table") == "placed 3"
+    assert run(path, "--ship") == "shipped 1 2 3"
+    assert run(path, "--ship") == "shipped"
+    with sqsqlite.connect(path) as sqs:
+        assert rows(sqs, ORDERS) == [("lamp", "shipped"), ("2 chairs", "shipped"), ("table", "shipped")]
+        assert_whole(sqs)
+
+
+def test_killed_between_order_and_message_it_leaves_neither(path):
+    run(path, "lamp")
+    with Program(PLACE_AND_DIE, path) as program, pytest.raises(AssertionError, match="not another line"):
+        program.hear()
+    with sqsqlite.connect(path) as sqs:
+        assert rows(sqs, ORDERS) == [("lamp", "placed")]
+        assert len(sqs.queue("placed-orders")) == 1
+        assert_whole(sqs)
+
+
+def test_rolled_back_order_announces_nothing(path, example):
+    with sqsqlite.connect(path) as sqs:
+        with sqs.engine.begin() as connection:
+            example.metadata.create_all(connection)
+        queue = sqs.create_queue("placed-orders")
+        with pytest.raises(Exception, match="NOT NULL"):
+            example.place(sqs, None)
+        assert len(queue) == 0
+        assert rows(sqs, ORDERS) == []
