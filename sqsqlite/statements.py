@@ -593,6 +593,19 @@ LIST_RETENTIONS = """
 SELECT epoch_id, message_retention_period_seconds FROM sqs_queues
 """
 
+COUNT_FREE_PAGES = """
+PRAGMA freelist_count
+"""
+
+COUNT_PAGES = """
+PRAGMA page_count
+"""
+
+GIVE_BACK_PAGES = """
+-- 500 pages: a millisecond or two. Each is moved from the file's end, so the file gets shorter with the checkpoint.
+PRAGMA incremental_vacuum(500)
+"""
+
 DELETE_OLD_ACTIVITY = """
 -- A chunk of the history that is too old. By the primary key, queue by queue: the recursion finds the queue ids that
 -- have history by one seek each, deleted queues' too. A scan would read all minutes of all queues, each time.

@@ -20,7 +20,7 @@ def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queu
     row = tx.execute(sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         return None
-    target = Queue(*row, *where)
+    target = Queue(*row + where)
     return target if target.id != queue.id else None
 
 

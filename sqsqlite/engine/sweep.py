@@ -15,6 +15,8 @@ CHUNK_ROWS = 1_000
 # History of activity is kept for 400 days: a year and what it is compared with.
 ACTIVITY_KEPT_MS = 400 * 86_400_000
 TOMBSTONE_KEPT_MS = 60_000
+# Free pages that stay for the messages to come; beyond them, and beyond a quarter of the file, they go back.
+KEPT_FREE_PAGES = 4_096
 _FOREVER = (1 << 63) - 1
 
 
@@ -26,11 +28,24 @@ def sweep_chunk(tx: "Transaction") -> bool:
         return True
     if _sweep_expired(tx):
         return True
+    if _give_back(tx):
+        return True
     tx.execute(sql.DELETE_TOMBSTONES, {"before_ms": tx.now_ms - TOMBSTONE_KEPT_MS})
     old = tx.execute(
         sql.DELETE_OLD_ACTIVITY, {"before_ms": tx.now_ms - ACTIVITY_KEPT_MS, "limit": CHUNK_ROWS}
     )
     return bool(old.rowcount == CHUNK_ROWS)
+
+
+def _give_back(tx: "Transaction") -> bool:
+    """Give a chunk of free pages back to the disk, where many are free. True: there may be more."""
+    free: int = tx.execute(sql.COUNT_FREE_PAGES).fetchone()[0]
+    if free <= KEPT_FREE_PAGES or free <= tx.execute(sql.COUNT_PAGES).fetchone()[0] // 4:
+        return False
+    tx.execute(sql.GIVE_BACK_PAGES).fetchall()
+    # Nothing moves in an adopted file whose owner chose no auto_vacuum.
+    left: int = tx.execute(sql.COUNT_FREE_PAGES).fetchone()[0]
+    return left < free
 
 
 def _sweep_epoch(tx: "Transaction", epoch_id: int) -> None:

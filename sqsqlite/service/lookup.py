@@ -30,7 +30,7 @@ def find(execute: Any, queue_url: str, caller: "Caller") -> Queue:
     row = execute(sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    return Queue(*row, *where)
+    return Queue(*row + where)
 
 
 def find_to_receive(execute: Any, queue_url: str, caller: "Caller") -> tuple[Queue, Receivable]:
@@ -39,7 +39,7 @@ def find_to_receive(execute: Any, queue_url: str, caller: "Caller") -> tuple[Que
     row = execute(sql.SELECT_QUEUE_TO_RECEIVE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    return Queue(*row[:QUEUE_COLUMNS], *where), Receivable(*row[QUEUE_COLUMNS:])
+    return Queue(*row[:QUEUE_COLUMNS] + where), Receivable(*row[QUEUE_COLUMNS:])
 
 
 def find_row(execute: Any, queue_url: str, caller: "Caller") -> dict[str, Any]:
