@@ -15,6 +15,7 @@ from sqsqlite.errors import StoreError
 from sqsqlite.store.driver import dbapi
 
 if TYPE_CHECKING:
+    from sqsqlite.store.connections import Connection
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 CHECKPOINT_EVERY_COMMITS = 256
 # Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
 RESTART_ABOVE = 16 * 1024 * 1024
+# Milliseconds that it waits for readers of the old WAL: all writers wait with it.
+RESTART_PATIENCE_MS = 5
 # Seconds between two looks for expired messages and other things that time alone makes.
 LOOK_EVERY = 5.0
 # Seconds that `close` spends on sweeping what this process itself discarded.
@@ -98,7 +101,15 @@ class Upkeep:
                 return
             if wal_bytes <= RESTART_ABOVE or not self._wal_is_long(connection):
                 return
-            self._under_turn(lambda: connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall())
+            self._under_turn(lambda: self._restart(connection))
+
+    def _restart(self, connection: "Connection") -> None:
+        """A reader that stays, such as a dump into a slow pipe, makes the WAL longer and nobody wait."""
+        connection.execute(f"PRAGMA busy_timeout = {RESTART_PATIENCE_MS}").fetchall()
+        try:
+            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {round(self._store.busy_timeout * 1000)}").fetchall()
 
     @staticmethod
     def _wal_is_long(connection: object) -> bool:
