@@ -1,0 +1,69 @@
+"""SIGKILL at random: nothing acknowledged is lost, nothing deleted returns, nothing is held twice at once."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sqsqlite
+from tests.durability.judge import Judge
+from tests.durability.storm import VISIBILITY_TIMEOUT, now
+from tests.store.inspection import assert_whole, rows
+
+STORM = Path(__file__).with_name("storm.py")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def listen_to_storm(path, kills, seed):
+    """Run it, and hear it out: a judge that has heard every event."""
+    judge = Judge()
+    command = [sys.executable, STORM, path, str(kills), str(seed)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as storm:
+        for line in storm.stdout:
+            assert line.endswith(b"\n"), "an event was torn"
+            judge.hear(line.decode())
+        errors = storm.stderr.read().decode()
+    assert (storm.returncode, errors) == (0, "")
+    return judge
+
+
+def drain(queue, judge):
+    """Receive and delete all there is, once the leases of the dead have ended: keys."""
+    drained = set()
+    while len(queue):
+        called = now()
+        messages = queue.receive(10, wait=VISIBILITY_TIMEOUT, visibility_timeout=600)
+        for message in messages:
+            judge.hear(f"receive drain {message.body} {called} {now()} {600 * 10**9}")
+            assert message.body not in drained
+            drained.add(message.body)
+            message.delete()
+    return drained
+
+
+@pytest.mark.parametrize(
+    "kills", [100, pytest.param(2_000, marks=[pytest.mark.slow, pytest.mark.timeout(1_200)])]
+)
+def test_storm_breaks_no_promise(tmp_path, kills, record_property):
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"storm of {kills} kills with seed {seed}")
+    path = tmp_path / "queues.db"
+    with sqsqlite.connect(path) as sqs:
+        sqs.create_queue("storm", visibility_timeout=VISIBILITY_TIMEOUT)
+    judge = listen_to_storm(path, kills, seed)
+    with sqsqlite.connect(path) as sqs:
+        assert_whole(sqs)
+        drained = drain(sqs.queue("storm"), judge)
+        assert_whole(sqs)
+        assert rows(sqs, "SELECT count(*) FROM sqs_messages") == [(0,)]
+    verdict = judge.verdict(drained)
+    print(verdict)
+    assert verdict.violations == {}
+    # Otherwise it was no storm.
+    assert verdict.sent_count > 5 * kills
+    assert verdict.deleted_count > kills
+    assert verdict.redelivered_count > 0
