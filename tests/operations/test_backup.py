@@ -13,6 +13,7 @@ import pytest
 import sqsqlite
 from sqsqlite import errors
 from sqsqlite.service.backup import backup, restore
+from sqsqlite.store.create import PAGE_SIZE
 
 # Backs argv[1] up as argv[2] and stops where the copy is complete and has no name yet.
 KILLED = """
@@ -213,14 +214,14 @@ class TestRestore:
 
     def test_a_damaged_backup_is_refused(self, held, tmp_path):
         damaged = bytearray((tmp_path / "a.backup").read_bytes())
-        damaged[4096 * 3 : 4096 * 4] = os.urandom(4096)
+        damaged[PAGE_SIZE * 3 : PAGE_SIZE * 4] = b"\xff" * PAGE_SIZE
         (tmp_path / "a.backup").write_bytes(damaged)
         with pytest.raises(errors.Corrupt):
             restore(tmp_path / "a.backup", tmp_path / "new.db")
         assert not (tmp_path / "new.db").exists()
 
     def test_a_truncated_backup_is_refused(self, held, tmp_path):
-        os.truncate(tmp_path / "a.backup", 4096 * 5)
+        os.truncate(tmp_path / "a.backup", PAGE_SIZE * 5)
         with pytest.raises(errors.Corrupt):
             restore(tmp_path / "a.backup", tmp_path / "new.db")
         assert not (tmp_path / "new.db").exists()

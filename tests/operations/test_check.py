@@ -8,6 +8,7 @@ import sqsqlite
 from sqsqlite import errors
 from sqsqlite.service.backup import backup, restore
 from sqsqlite.service.check import INVARIANTS, check
+from sqsqlite.store.create import PAGE_SIZE
 from sqsqlite.store.driver import dbapi
 
 
@@ -131,7 +132,7 @@ def test_a_damaged_page_is_found(busy_file, path):
         [page] = connection.execute(statement).fetchone()
     busy_file.close()
     with open(path, "r+b") as file:
-        file.seek(4096 * page - 100)
+        file.seek(PAGE_SIZE * page - 100)
         file.write(b"\xff" * 100)
     with sqsqlite.connect(path) as sqs:
         findings = check(sqs._store)
@@ -141,6 +142,6 @@ def test_a_damaged_page_is_found(busy_file, path):
 
 def test_a_file_too_damaged_to_read_is_a_typed_error(busy_file, path):
     busy_file.close()
-    os.truncate(path, 4096 * 2)
+    os.truncate(path, PAGE_SIZE * 2)
     with pytest.raises(errors.Corrupt), sqsqlite.connect(path) as sqs:
         check(sqs._store)
