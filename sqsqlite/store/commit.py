@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqsqlite.errors import Busy, CommitInDoubt, StoreError
+from sqsqlite.errors import Busy, CommitInDoubt, DiskFull, StoreError
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.headroom import BALLAST_PIECES
 from sqsqlite.store.translate import BUSY, FULL, primary_code, translate
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ R = TypeVar("R")
 
 # Operations in one transaction at most: bounds how long the first of them waits for its answer.
 GROUP_LIMIT = 256
+# A full disk is given room once by a fresh WAL, then by each piece of the ballast.
+LAST_TRY = 1 + BALLAST_PIECES
 
 
 class _Entry:
@@ -79,8 +82,12 @@ class GroupCommit:
         if self._leading.acquire(False):
             self._hand_over()
         timeout = self._store.busy_timeout
-        if waiting.acquire(timeout=timeout):
-            return
+        try:
+            if waiting.acquire(timeout=timeout):
+                return
+        except BaseException:
+            self._abandon(entry, waiting)
+            raise
         try:
             self._queued.remove(entry)
         except ValueError:
@@ -88,6 +95,16 @@ class GroupCommit:
             waiting.acquire()
         else:
             raise Busy(f"other threads have been writing for {timeout:g} s (busy_timeout)")
+
+    def _abandon(self, entry: _Entry, waiting: threading.Lock) -> None:
+        """Its thread was interrupted while it waited: nobody would lead if it were made leader."""
+        try:
+            self._queued.remove(entry)
+        except ValueError:
+            # A leader has it in hand: its turn has come, so this is over within a commit.
+            waiting.acquire()
+            if entry.leads:
+                self._hand_over()
 
     def _lead(self, entry: _Entry) -> None:
         store = self._store
@@ -136,8 +153,12 @@ class GroupCommit:
                 successor.waiting.release()
                 return
 
-    def _transact(self, group: list[_Entry], committed: "list[Transaction]", *, again: bool = True) -> None:
-        """Run the group and commit it. Whatever happens, each entry ends with a result or an error."""
+    def _transact(self, group: list[_Entry], committed: "list[Transaction]", *, tries: int = 0) -> None:
+        """Run the group and commit it. Whatever happens, each entry ends with a result or an error.
+
+        Args:
+            tries: so often a full disk has been given room for it.
+        """
         store = self._store
         connection = None
         try:
@@ -154,18 +175,27 @@ class GroupCommit:
                 )
                 raise
             code = primary_code(error)
-            full = code == FULL
-            if again and full and store.headroom.release():
-                self._transact(group, committed, again=False)
+            if code == FULL and tries < LAST_TRY and store.make_room(first=not tries):
+                self._transact(group, committed, tries=tries + 1)
             elif len(group) > 1 and isinstance(error, dbapi.Error) and code != BUSY:
                 # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
                 # keeps is kept from each of them, and they would wait for it one after the other.
                 for entry in group:
-                    self._transact([entry], committed, again=again)
+                    self._transact([entry], committed, tries=tries)
             else:
                 _fail(group, translate(error, store.path), error)
         else:
             store.writers.give_back(connection)
+            if tries < LAST_TRY and store.headroom.wal_in_the_way:
+                self._empty_wal_for(group, committed)
+
+    def _empty_wal_for(self, group: list[_Entry], committed: "list[Transaction]") -> None:
+        """Sends were refused for want of room that an empty WAL may give: once more with one."""
+        store = self._store
+        store.headroom.wal_in_the_way = False
+        refused = [entry for entry in group if isinstance(entry.error, DiskFull)]
+        if refused and store.upkeep.begin_wal_again("TRUNCATE"):
+            self._transact(refused, committed, tries=LAST_TRY)
 
     def _attempt(self, connection: Any, group: list[_Entry]) -> "Transaction":
         tx = self._store.begin(connection)

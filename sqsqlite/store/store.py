@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqsqlite.errors import StoreClosed, StoreError, TransactionInProgress
+from sqsqlite.errors import DiskFull, InputOutputError, StoreClosed, StoreError, TransactionInProgress
 from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
 from sqsqlite.store import create, driver, foreign, meta
@@ -77,8 +77,14 @@ class Store:
         self._thread = threading.local()
         self._application: Application | None = None
         self._application_lock = threading.Lock()
-        self._open(adopt, clock, limits, compat, region)
         self.headroom = Headroom(self.folder, self.path)
+        try:
+            self._open(adopt, clock, limits, compat, region)
+        except (DiskFull, InputOutputError):
+            # On a full disk SQLite's -wal and -shm find no room; the second is reported as an I/O error.
+            if not self.headroom.release():
+                raise
+            self._open(adopt, clock, limits, compat, region)
         self.waker = Waker(self, self.folder)
         self.upkeep = Upkeep(self, sweep_chunk)
         self._group_commit = GroupCommit(self)
@@ -122,7 +128,7 @@ class Store:
     def begin(self, connection: Connection) -> Transaction:
         """BEGIN IMMEDIATE, and one look at the clock."""
         connection.execute("BEGIN IMMEDIATE")
-        return Transaction(connection, self.clock.now_ms(), self.settings, self.headroom.require)
+        return Transaction(connection, self.clock.now_ms(), self.settings, self.headroom)
 
     def write(self, operation: Callable[..., R], *arguments: Any) -> R:
         """Run `operation(tx, *arguments)`: in this thread's own transaction if it has one, else in a group commit.
@@ -205,6 +211,23 @@ class Store:
             drained, self._empty_receives = self._empty_receives, Counter()
             for epoch_id, count in drained.items():
                 tx.delta(epoch_id).empty_receives += count
+
+    def make_room(self, *, first: bool) -> bool:
+        """The disk is full: let the WAL begin again in the space it has, with some of the ballast if need be.
+
+        The caller holds the turn.
+
+        Args:
+            first: not tried yet for the transaction at hand.
+
+        Returns:
+            Whether trying once more makes sense.
+        """
+        if first and self.upkeep.begin_wal_again("RESTART"):
+            return True
+        released = self.headroom.release()
+        self.upkeep.begin_wal_again("RESTART")
+        return released
 
     # --- reading
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqsqlite.store.connections import Connection
+    from sqsqlite.store.headroom import Headroom
     from sqsqlite.store.settings import Settings
 
 
@@ -47,25 +48,29 @@ class Transaction:
         execute: the connection's own `execute`.
         now_ms: the one instant of this transaction, milliseconds since 1970 UTC.
         settings: what the file was opened with.
+        headroom: the disk's margin.
         deltas: changes of the counts by epoch id, written once, before the commit.
         wakes: queue id -> the earliest instant at which something of the queue becomes receivable (0: at once).
-        require_room: raises DiskFull when a send of so many bytes would leave no room to receive and delete.
         sweep: whether rows were discarded that upkeep should take away.
     """
 
-    __slots__ = ("connection", "deltas", "execute", "now_ms", "require_room", "settings", "sweep", "wakes")
+    __slots__ = ("connection", "deltas", "execute", "headroom", "now_ms", "settings", "sweep", "wakes")
 
     def __init__(
-        self, connection: "Connection", now_ms: int, settings: "Settings", require_room: Callable[[int], None]
+        self, connection: "Connection", now_ms: int, settings: "Settings", headroom: "Headroom"
     ) -> None:
         self.connection = connection
         self.execute: Callable[..., Any] = connection.execute
         self.now_ms = now_ms
         self.settings = settings
-        self.require_room = require_room
+        self.headroom = headroom
         self.deltas: dict[int, Delta] = {}
         self.wakes: dict[int, int] = {}
         self.sweep = False
+
+    def require_room(self, size_bytes: int) -> None:
+        """Raise DiskFull if a send of so many bytes would leave no room to receive and delete."""
+        self.headroom.require(size_bytes, self.connection)
 
     def forget(self) -> None:
         """After a rollback: nothing was counted, nobody is to be woken."""

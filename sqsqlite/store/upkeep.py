@@ -75,6 +75,21 @@ class Upkeep:
                 # with the next commit.
                 self._look_at = time.monotonic() + LOOK_EVERY
 
+    def begin_wal_again(self, mode: str) -> bool:
+        """Copy the WAL into the file and begin it again. The caller holds the turn.
+
+        Args:
+            mode: "RESTART": in the space it has; "TRUNCATE": give that space back to the disk.
+
+        Returns:
+            Whether it worked: no reader still needs the old WAL, and the file had room.
+        """
+        with self._store.watchers.lent() as connection:
+            try:
+                return self._restart(connection, mode)
+            except dbapi.Error:
+                return False
+
     def _round(self) -> None:
         if self._commits >= CHECKPOINT_EVERY_COMMITS:
             self._commits = 0
@@ -103,13 +118,14 @@ class Upkeep:
                 return
             self._under_turn(lambda: self._restart(connection))
 
-    def _restart(self, connection: "Connection") -> None:
+    def _restart(self, connection: "Connection", mode: str = "RESTART") -> bool:
         """A reader that stays, such as a dump into a slow pipe, makes the WAL longer and nobody wait."""
         connection.execute(f"PRAGMA busy_timeout = {RESTART_PATIENCE_MS}").fetchall()
         try:
-            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+            busy: int = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[0]
         finally:
             connection.execute(f"PRAGMA busy_timeout = {round(self._store.busy_timeout * 1000)}").fetchall()
+        return not busy
 
     @staticmethod
     def _wal_is_long(connection: object) -> bool:
