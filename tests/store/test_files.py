@@ -157,9 +157,10 @@ def test_damaged_file_is_a_typed_error(path):
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send_many(["x" * 3000] * 50)
     [(root,)] = run_sql(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'sqs_leases'")
+    [(page_size,)] = run_sql(path, "PRAGMA page_size")
     with path.open("r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(b"\xff" * 4096)
+        file.seek((root - 1) * page_size)
+        file.write(b"\xff" * page_size)
     with sqsqlite.connect(path) as sqs, pytest.raises(errors.Corrupt, match="restore a backup"):
         sqs.queue("orders").receive()
 
