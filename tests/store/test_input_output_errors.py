@@ -1,0 +1,119 @@
+"""The disk fails: a typed error for whom it struck, nothing acknowledged lost, and on it goes once the disk does."""
+
+import shutil
+
+import pytest
+
+import sqsqlite
+from tests.store.inspection import assert_whole, bodies
+from tests.store.processes import Program
+
+# Opens the file, sends 40 messages, and says what came of each. Every error has to be one of the store's.
+SEND = """
+import resource, sqsqlite
+sqs = None
+while sqs is None:
+    try:
+        sqs = sqsqlite.connect(sys.argv[1])
+        queue = sqs.queue("orders")
+    except (sqsqlite.errors.InputOutputError, sqsqlite.errors.DiskFull) as error:
+        sqs = None
+        say("unopened", -1)
+
+def send(first):
+    for number in range(first, first + 20):
+        try:
+            queue.send(f"{number} " + "x" * 20_000)
+        except sqsqlite.errors.StoreError as error:
+            say(type(error).__name__, number)
+        else:
+            say("sent", number)
+
+if sys.argv[2] == "size":
+    queue.send("0")
+    say("sent", 0)
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+    send(1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+else:
+    send(0)
+send(21)
+say("end", 0)
+"""
+
+
+@pytest.fixture
+def shop(path):
+    with sqsqlite.connect(path) as sqs:
+        sqs.create_queue("orders")
+    return path
+
+
+def outcomes(program):
+    """What it said, by word: the numbers of the messages."""
+    found = {}
+    while True:
+        word, number = program.hear().split()
+        if word == "end":
+            return found
+        found.setdefault(word, []).append(int(number))
+
+
+def assert_kept(path, said):
+    """All that was acknowledged is there, and nothing that was refused; what is in doubt may be."""
+    with sqsqlite.connect(path) as sqs:
+        assert_whole(sqs)
+        kept = {int(body.split()[0]) for body in bodies(sqs.queue("orders"))}
+    in_doubt = set(said.get("CommitInDoubt", ()))
+    assert kept - in_doubt == set(said["sent"])
+
+
+def test_limit_on_the_size_of_files_is_a_typed_error(shop):
+    """As `ulimit -f` sets it. Raised again, the same process goes on sending."""
+    with Program(SEND, shop, "size") as program:
+        said = outcomes(program)
+    assert said.keys() <= {"sent", "InputOutputError", "DiskFull", "CommitInDoubt"}
+    assert [number for number in said["sent"] if number <= 20] != list(range(21))
+    assert set(range(21, 41)) <= set(said["sent"])
+    assert_kept(shop, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nth", [1, 2, 3, 5, 8, 13, 21, 34, 55, 89])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "fsync,fdatasync:error=EIO",
+        "pwrite64:error=EIO",
+        "pwrite64:error=ENOSPC",
+        "ftruncate:error=EIO",
+    ],
+)
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "for a while"])
+def test_failing_system_call_is_a_typed_error(shop, fault, nth, lasting):
+    """Injected by strace, at the Nth call or at all from the Nth to the Nth + 5."""
+    strace = shutil.which("strace")
+    assert strace is not None, "strace is missing: apt-get install strace"
+    when = f"{nth}..{nth + 5}" if lasting else nth
+    calls = fault.partition(":")[0]
+    before = (
+        strace,
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        f"trace={calls}",
+        "-e",
+        f"inject={fault}:when={when}",
+    )
+    with Program(SEND, shop, "faults", before=before) as program:
+        said = outcomes(program)
+    assert said.keys() <= {"unopened", "sent", "InputOutputError", "DiskFull", "CommitInDoubt"}
+    assert {39, 40} <= set(said["sent"])
+    if calls == "fsync,fdatasync" and 2 < nth < 30:
+        # Each send syncs once, and a sync that failed tells nothing. The second sync is the folder's; SQLite ignores
+        # what comes of that.
+        assert "CommitInDoubt" in said
+    assert_kept(shop, said)
