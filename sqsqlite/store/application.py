@@ -12,7 +12,7 @@ from sqsqlite.store.connections import Connection, Pool
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.foreign import TORN
 from sqsqlite.store.transaction import Transaction
-from sqsqlite.store.translate import translate
+from sqsqlite.store.translate import commit_error, translate
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection as SQLAlchemyConnection
@@ -101,7 +101,7 @@ class Application:
         try:
             commit()
         except dbapi.Error as error:
-            raise translate(error, self._store.path) from error
+            raise commit_error(error, self._store.path) from error
         if tx is not None:
             connection.transaction = None
             self.leave_turn()

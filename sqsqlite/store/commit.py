@@ -14,7 +14,7 @@ from sqsqlite.errors import Busy, CommitInDoubt, DiskFull, StoreError
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import BALLAST_PIECES
-from sqsqlite.store.translate import BUSY, FULL, primary_code, translate
+from sqsqlite.store.translate import BUSY, FULL, commit_error, primary_code, translate
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -213,10 +213,7 @@ class GroupCommit:
         except Exception as error:
             if primary_code(error) == FULL:
                 raise  # nothing of it is in the file
-            raise CommitInDoubt(
-                f"{self._store.path}: the commit failed ({error}); whether it is in the file shows only when it is "
-                "opened again"
-            ) from error
+            raise commit_error(error, self._store.path) from error
         return tx
 
 

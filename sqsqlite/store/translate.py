@@ -3,6 +3,7 @@
 from sqsqlite.errors import (
     Busy,
     CannotOpen,
+    CommitInDoubt,
     Corrupt,
     DiskFull,
     InputOutputError,
@@ -50,3 +51,12 @@ def translate(error: Exception, path: object) -> Exception:
     if "closed database" in text:
         return StoreClosed(f"{path}: closed")
     return error
+
+
+def commit_error(error: Exception, path: object) -> Exception:
+    """The typed error to raise from a COMMIT's: a full disk left nothing behind, anything else is in doubt."""
+    if primary_code(error) == FULL:
+        return translate(error, path)
+    return CommitInDoubt(
+        f"{path}: the commit failed ({error}); whether it is in the file shows only when it is opened again"
+    )

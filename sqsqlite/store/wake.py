@@ -47,7 +47,9 @@ class Waker:
     def __init__(self, store: "Store", folder: Path) -> None:
         self._store = store
         self._folder = folder
-        self._folder_name = str(folder)  # looked at after each commit: a Path would be turned into this each time
+        self._folder_name = str(
+            folder
+        )  # looked at after each commit: a Path would be turned into this each time
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
         self._count = 0
