@@ -15,13 +15,13 @@ CHUNK = 4096
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 4 MiB, as full as it gets after that."""
+    """A file system of 2 MiB, as full as it gets after that."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if os.geteuid() != 0:
         assert not os.environ.get("CI"), "run as root: a small file system has to be mounted"
         pytest.skip("only root can mount a small file system")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "queues", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "queues", folder], check=True)
     try:
         yield folder
     finally:
@@ -73,11 +73,11 @@ def drain(queue):
 def test_full_queue_refuses_sends_can_be_drained_and_takes_sends_again(sqs, size_bytes):
     queue = sqs.create_queue("orders")
     sent = fill_with_sends(queue, "x" * size_bytes)
-    assert len(sent) > 3
+    assert len(sent) >= 3
     assert_whole(sqs)
     assert sorted(drain(queue)) == sorted(sent)
     assert_whole(sqs)
-    again = [queue.send("x" * size_bytes).message_id for _ in range(len(sent) // 4)]
+    again = [queue.send("x" * size_bytes).message_id for _ in range(max(1, len(sent) // 4))]
     assert sorted(drain(queue)) == sorted(again)
     assert_whole(sqs)
 
