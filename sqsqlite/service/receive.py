@@ -73,6 +73,7 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
         while not store.closed:
             # From here on no news is missed, so look before sleeping.
             waiter.event.clear()
+            waiter.receivable = False
             waiter.due_at = None
             with store.reading() as connection:
                 queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
@@ -99,14 +100,11 @@ def _sleep(store: "Store", waiter: "Waiter", next_visible_at: int | None, until:
             next_visible_at = due_at
         if now_ms >= until:
             return False
-        if next_visible_at is not None and next_visible_at <= now_ms:
+        if waiter.receivable or (next_visible_at is not None and next_visible_at <= now_ms):
             return True
         wake_at = until if next_visible_at is None else min(until, next_visible_at)
-        if not clock.wait(waiter.event, wake_at):
-            continue
-        # News of something receivable now, or merely of an earlier instant to wake at.
-        if waiter.due_at == due_at:
-            return True
+        clock.wait(waiter.event, wake_at)
+        # What is heard from here on sets the event again; what was heard before stands in the waiter.
         waiter.event.clear()
 
 

@@ -31,13 +31,14 @@ KEEP_BOUND = 5.0
 
 
 class Waiter:
-    """One long poll. `event`: there may be something; `due_at`: news of a later instant."""
+    """One long poll. `event`: there is news: of something `receivable` now, or of a later instant, `due_at`."""
 
-    __slots__ = ("due_at", "event", "queue_id")
+    __slots__ = ("due_at", "event", "queue_id", "receivable")
 
     def __init__(self, queue_id: int) -> None:
         self.queue_id = queue_id
         self.event = threading.Event()
+        self.receivable = False
         self.due_at: int | None = None
 
 
@@ -93,6 +94,7 @@ class Waker:
     def _hear(self, queue_id: int, visible_at: int) -> None:
         for waiter in list(self._waiters.get(queue_id, ())):
             if visible_at <= 0:
+                waiter.receivable = True
                 waiter.event.set()
             elif waiter.due_at is None or visible_at < waiter.due_at:
                 waiter.due_at = visible_at
@@ -102,6 +104,7 @@ class Waker:
         with self._lock:
             waiters = [waiter for some in self._waiters.values() for waiter in some]
         for waiter in waiters:
+            waiter.receivable = True
             waiter.event.set()
 
     # --- telling

@@ -212,7 +212,7 @@ def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_que
     assert dead.bodies() == ["poison"]
 
 
-def test_a_move_wakes_who_waits_at_the_dead_letter_queue(source, dead, clock, background):
+def test_a_move_wakes_who_waits_at_the_dead_letter_queue(no_safety_net, source, dead, clock, background):
     source.send("poison")
     receive_and_fail(source, clock, 2)
     waiting = background(dead.bodies, WaitTimeSeconds=20)

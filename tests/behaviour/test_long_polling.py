@@ -2,8 +2,11 @@
 
 import pytest
 
+from sqsqlite.store import wake
 from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.refusals import NO_SUCH_QUEUE, refused
+
+pytestmark = pytest.mark.usefixtures("no_safety_net")
 
 
 @pytest.fixture
@@ -179,3 +182,17 @@ def test_closing_the_client_ends_its_waits(queue, background, clock):
     clock.until_waiting()
     queue.client.close()
     assert waiting.result(20) == []
+
+
+def test_news_of_a_later_instant_does_not_hide_that_of_a_message(queue, poll, monkeypatch):
+    """Both arrive before the waiter has woken: the message, then the end of somebody's timeout."""
+    hear = wake.Waker._hear
+
+    def hear_of_a_timeout_too(waker, queue_id, visible_at):
+        hear(waker, queue_id, visible_at)
+        hear(waker, queue_id, 1 << 60)
+
+    waiting = poll(queue)
+    monkeypatch.setattr(wake.Waker, "_hear", hear_of_a_timeout_too)
+    queue.send("not hidden")
+    assert waiting.result(10) == ["not hidden"]
