@@ -312,6 +312,16 @@ def test_a_replaced_handle_acts_on_the_message_in_aws(lenient, clock):
     assert again["MessageId"] == newer["MessageId"]
 
 
+def test_a_replaced_handles_12_hours_count_from_the_latest_receive_in_aws(lenient, clock):
+    """Eleven hours after the first receive the message is received again: then there are 12 h anew."""
+    older = received(lenient)
+    clock.advance(11 * HOUR)
+    lenient.receive_one()
+    lenient.change(older, 12 * HOUR)
+    clock.advance(12 * HOUR, ms=-1)
+    assert lenient.counts == (0, 1, 0)
+
+
 def test_a_handle_older_than_12_hours_is_expired_in_aws_too(lenient, clock):
     message = received(lenient, VisibilityTimeout=12 * HOUR)
     clock.advance(12 * HOUR, ms=1)

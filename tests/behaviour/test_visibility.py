@@ -46,6 +46,24 @@ def test_a_message_that_is_not_deleted_comes_back_again_and_again(queue, clock):
         clock.advance(30)
 
 
+def test_consumers_at_the_same_time_never_get_the_same_message(queue, background):
+    """Four threads take 200 messages between them, each once."""
+    for _ in range(20):
+        queue.client.send_message_batch(
+            QueueUrl=queue.url, Entries=[{"Id": str(n), "MessageBody": "x"} for n in range(10)]
+        )
+
+    def consume():
+        taken = []
+        while messages := queue.receive(7):
+            taken += [message["MessageId"] for message in messages]
+        return taken
+
+    consumers = [background(consume) for _ in range(4)]
+    taken = [message_id for consumer in consumers for message_id in consumer.result(50)]
+    assert len(taken) == len(set(taken)) == 200
+
+
 def test_the_clock_starts_when_the_message_is_returned(queue, clock):
     """Not when it was sent."""
     queue.send()
