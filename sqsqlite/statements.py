@@ -593,6 +593,11 @@ LIST_RETENTIONS = """
 SELECT epoch_id, message_retention_period_seconds FROM sqs_queues
 """
 
+FIND_DEAD_LETTER = """
+-- Does the epoch hold moved messages at all? One seek in sqs_ix_dead_letters_epoch.
+SELECT 1 FROM sqs_dead_letters WHERE epoch_id = :epoch_id LIMIT 1
+"""
+
 COUNT_FREE_PAGES = """
 PRAGMA freelist_count
 """

@@ -37,6 +37,8 @@ def append(
     Raises:
         DiskFull: too little room is left to go on deleting afterwards; nothing was written.
     """
+    if len(messages) == 1:
+        return [_append_one(tx, queue, messages[0], sender_id)]
     size_bytes = sum([message.size_bytes for message in messages])
     tx.require_room(size_bytes)
     message_ids = [new_message_id() for _ in messages]
@@ -53,26 +55,44 @@ def append(
     return message_ids
 
 
+def _append_one(
+    tx: "Transaction", queue: Queue, message: "PreparedMessage", sender_id: str | None
+) -> bytearray:
+    """`append` without lists: most sends are of one message."""
+    size_bytes = message.size_bytes
+    tx.require_room(size_bytes)
+    message_id = new_message_id()
+    if sender_id is None and _is_plain(message):
+        row: tuple[Any, ...] = (message_id, message.body_md5, message.body)
+        lease_id = tx.execute(sql.INSERT_PLAIN_MESSAGE, row).lastrowid
+    else:
+        lease_id = tx.execute(sql.INSERT_MESSAGE, _row(message, message_id, sender_id)).lastrowid
+    delta = tx.delta(queue.epoch_id)
+    delay = queue.delay_seconds if message.delay_seconds is None else message.delay_seconds
+    visible_at = 0
+    if delay:
+        visible_at = tx.now_ms + delay * 1000
+        delta.delayed += 1
+    tx.execute(sql.INSERT_LEASE, (lease_id, queue.epoch_id, tx.now_ms, size_bytes, visible_at))
+    delta.messages += 1
+    delta.sent += 1
+    delta.sent_bytes += size_bytes
+    tx.wake(queue.id, visible_at)
+    return message_id
+
+
+def _is_plain(message: "PreparedMessage") -> bool:
+    return message.attributes_json is None and message.group_id is None and message.trace_header is None
+
+
 def _all_plain(messages: "Sequence[PreparedMessage]") -> bool:
-    for message in messages:
-        if (
-            message.attributes_json is not None
-            or message.group_id is not None
-            or message.trace_header is not None
-        ):
-            return False
-    return True
+    return all(_is_plain(message) for message in messages)
 
 
 def _insert_plain(
     tx: "Transaction", messages: "Sequence[PreparedMessage]", message_ids: list[bytearray]
 ) -> int:
     """Body and ids only. Gives the first row id; the others follow it, since nobody else can write meanwhile."""
-    if len(messages) == 1:
-        message = messages[0]
-        return int(
-            tx.execute(sql.INSERT_PLAIN_MESSAGE, (message_ids[0], message.body_md5, message.body)).lastrowid
-        )
     rows: list[Any] = []
     for message, message_id in zip(messages, message_ids, strict=True):
         rows += (message_id, message.body_md5, message.body)
@@ -97,21 +117,24 @@ def _insert(
     sender_id: str | None,
 ) -> int:
     rows = [
-        (
-            message_id,
-            message.body_md5,
-            sender_id,
-            message.group_id,
-            message.trace_header,
-            message.attributes_json,
-            message.body,
-        )
+        _row(message, message_id, sender_id)
         for message, message_id in zip(messages, message_ids, strict=True)
     ]
     first: int = tx.execute(sql.INSERT_MESSAGE, rows[0]).lastrowid
-    if len(rows) > 1:
-        tx.connection.executemany(sql.INSERT_MESSAGE, rows[1:])
+    tx.connection.executemany(sql.INSERT_MESSAGE, rows[1:])
     return first
+
+
+def _row(message: "PreparedMessage", message_id: bytearray, sender_id: str | None) -> tuple[Any, ...]:
+    return (
+        message_id,
+        message.body_md5,
+        sender_id,
+        message.group_id,
+        message.trace_header,
+        message.attributes_json,
+        message.body,
+    )
 
 
 def _insert_leases(
@@ -134,8 +157,5 @@ def _insert_leases(
             earliest = visible_at
         leases.append((lease_id, epoch_id, now_ms, message.size_bytes, visible_at))
         lease_id += 1
-    if len(leases) == 1:
-        tx.execute(sql.INSERT_LEASE, leases[0])
-    else:
-        tx.connection.executemany(sql.INSERT_LEASE, leases)
+    tx.connection.executemany(sql.INSERT_LEASE, leases)
     return earliest

@@ -20,7 +20,7 @@ Connection = Any
 """A DB-API connection of `driver.dbapi`."""
 
 LEVELS = ("OFF", "NORMAL", "FULL", "EXTRA")
-# Upkeep checkpoints long before. This is the last resort, for a process whose upkeep thread gets no time: 64 MiB.
+# Upkeep checkpoints long before. This is the last resort, for a process whose upkeep thread gets no time: 32 MiB.
 AUTOCHECKPOINT_PAGES = 16_384
 # A WAL that grew beyond this (a long reader) is cut back to it when it starts again, in bytes.
 JOURNAL_SIZE_LIMIT = 32 * 1024 * 1024

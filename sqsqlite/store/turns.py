@@ -68,6 +68,8 @@ class Turnstile:
             try:
                 self._pass(timeout)
             except BaseException:
+                # Interrupted, the turn may have come all the same: nobody would give it up.
+                fcntl.lockf(self._turn, _UNLOCK)
                 self._inside.release()
                 raise
         self._owner = threading.get_ident()

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 # Commits between two PASSIVE checkpoints; a commit of one message writes about 8 pages.
 CHECKPOINT_EVERY_COMMITS = 256
+# A chunk of sweeping writes as many pages as this many commits of one message.
+CHUNK_COMMITS = 32
 # Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
-RESTART_ABOVE = 16 * 1024 * 1024
+RESTART_ABOVE = 4 * 1024 * 1024
 # Milliseconds that it waits for readers of the old WAL: all writers wait with it.
 RESTART_PATIENCE_MS = 5
 # Seconds between two looks for expired messages and other things that time alone makes.
@@ -100,6 +102,7 @@ class Upkeep:
         while self._sweep and not self._closed:
             started = time.monotonic()
             self._sweep = self._store.write(self._sweep_chunk)
+            self._commits += CHUNK_COMMITS
             if self._commits >= CHECKPOINT_EVERY_COMMITS:
                 self._commits = 0
                 self.checkpoint()
