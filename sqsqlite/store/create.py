@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqsqlite import statements as sql
 from sqsqlite.errors import CannotOpen, MissingFolder, NotAdopted, ReadOnlyFile, SchemaTooNew, SchemaTooOld
-from sqsqlite.store import ddl
+from sqsqlite.store import ddl, meta
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
@@ -120,17 +120,26 @@ def write_schema(connection: Connection) -> None:
     connection.execute(sql.SET_META, {"name": "secret", "number": None, "bytes": secrets.token_bytes(32)})
 
 
-def refuse_strangers(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> None:
-    """Refuse somebody else's database before a lock file is laid beside it.
+def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> meta.Meta | None:
+    """The facts of a file that is ready to be used; None where something is to be written first.
+
+    Nothing is laid beside the file, and no writer is waited for.
 
     Raises:
         NotAdopted: a SQLite database without queues, and `adopt` is False.
         NotADatabase: something else altogether.
+        SchemaTooOld, SchemaTooNew: another version's.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)
     try:
-        if not adopt and not is_ours(connection) and not is_empty(connection):
-            raise _not_adopted(path)
+        if not is_ours(connection):
+            if not adopt and not is_empty(connection):
+                raise _not_adopted(path)
+            return None
+        check_version(connection, path)
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            return None  # a backup is one file without a WAL, and may have been copied here
+        return meta.read(connection)
     except dbapi.Error as error:
         raise translate(error, path) from error
     finally:

@@ -38,25 +38,30 @@ def boot_id() -> bytes | None:
         return None
 
 
-def clock_for(connection: Connection, meta: Meta) -> Clock:
-    """The file's clock. The first open after a boot sets its offset; the caller holds the turn.
-
-    The clock never runs behind an instant the file has seen: after a boot with a wrong wall clock it starts at the
-    last minute in which the queue was used.
-    """
+def clock_of(meta: Meta) -> Clock | None:
+    """The file's clock, if its offset was set since this boot."""
     current = boot_id()
     if current is None:
         return WallClock()
     if meta.boot_id == current and meta.clock_offset_ms is not None:
         return FileClock(meta.clock_offset_ms)
+    return None
+
+
+def set_clock(connection: Connection) -> Clock:
+    """Set the offset of the file's clock, at the first open after a boot. The caller holds the turn.
+
+    The clock never runs behind an instant the file has seen: after a boot with a wrong wall clock it starts at the
+    last minute in which the queue was used.
+    """
     connection.execute("BEGIN IMMEDIATE")
-    again = read(connection)
-    if again.boot_id == current and again.clock_offset_ms is not None:
+    clock = clock_of(read(connection))
+    if clock is not None:  # another process was first
         connection.execute("ROLLBACK")
-        return FileClock(again.clock_offset_ms)
+        return clock
     last_at: int = connection.execute(sql.SELECT_LAST_MINUTE).fetchone()[0]
     wall_ms = max(time.time_ns() // 1_000_000, last_at)
     offset_ms = wall_ms - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
-    connection.execute(sql.SET_META, {"name": "boot", "number": offset_ms, "bytes": current})
+    connection.execute(sql.SET_META, {"name": "boot", "number": offset_ms, "bytes": boot_id()})
     connection.execute("COMMIT")
     return FileClock(offset_ms)

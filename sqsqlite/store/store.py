@@ -15,7 +15,7 @@ from sqsqlite.receipts import Sealer
 from sqsqlite.store import create, driver, foreign, meta
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.commit import GroupCommit
-from sqsqlite.store.connections import LEVELS, Connection, Pool
+from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, disconnect
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
@@ -95,33 +95,37 @@ class Store:
         if not self.path.exists():
             # Before the lock files: its (device, inode) names the turnstile. SQLite takes an empty file.
             self.path.touch(exist_ok=True)
-        create.refuse_strangers(self.path, adopt=adopt, **options)
+        facts = create.look(self.path, adopt=adopt, **options)
         create.make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
-        self.turnstile.take(self.busy_timeout)
-        try:
-            create.create(self.path, adopt=adopt, **options)
-            self.writers = Pool(self.path, **options)
-            self.readers = Pool(self.path, **options)
-            self.watchers = Pool(self.path, **options)
-            connection = self.writers.take()
+        found = clock or (meta.clock_of(facts) if facts is not None else None)
+        if facts is None or found is None:
+            # Only then is anything written: opening a file that is in order waits for no writer.
+            self.turnstile.take(self.busy_timeout)
             try:
-                create.check_version(connection, self.path)
-                facts = meta.read(connection)
-                self.clock = meta.clock_for(connection, facts) if clock is None else clock
-            except dbapi.Error as error:
-                raise translate(error, self.path) from error
+                facts, found = self._prepare(clock, adopt=adopt, **options)
             finally:
-                self.writers.give_back(connection)
-        except BaseException:
-            for pool in (getattr(self, name, None) for name in ("writers", "readers", "watchers")):
-                if pool is not None:
-                    pool.close()
-            raise
-        finally:
-            self.turnstile.leave()
+                self.turnstile.leave()
+        self.clock: Clock = found
+        self.writers = Pool(self.path, **options)
+        self.readers = Pool(self.path, **options)
+        self.watchers = Pool(self.path, **options)
+        # One connection from now on: an upgrade, a restore or a second SQLite copy must find the file in use.
+        self.readers.give_back(self.readers.take())
         self.file_id = facts.file_id
         self.settings = Settings(limits, compat, compat == "docs", region, Sealer(facts.secret))
+
+    def _prepare(self, clock: Clock | None, *, adopt: bool, **options: Any) -> tuple[meta.Meta, Clock]:
+        """Make the file a queue's, or ready again, and set its clock. The turn is held."""
+        create.create(self.path, adopt=adopt, **options)
+        connection = connect(self.path, **options)
+        try:
+            create.check_version(connection, self.path)
+            return meta.read(connection), clock or meta.set_clock(connection)
+        except dbapi.Error as error:
+            raise translate(error, self.path) from error
+        finally:
+            disconnect(connection, self.path)
 
     # --- writing
 

@@ -1,0 +1,28 @@
+"""Opening a file that is in order writes nothing, so it waits for no writer."""
+
+import threading
+
+import sqsqlite
+
+
+def test_file_opens_while_another_thread_holds_a_transaction(path):
+    """Its queues can be looked at meanwhile: monitoring must not stop where writing is slow."""
+    writing, seen = threading.Event(), threading.Event()
+
+    def write():
+        with sqs.transaction():
+            writing.set()
+            assert seen.wait(30)
+
+    with sqsqlite.connect(path) as sqs:
+        sqs.create_queue("orders").send("paint the fence")
+        writer = threading.Thread(target=write)
+        writer.start()
+        assert writing.wait(30)
+        try:
+            with sqsqlite.connect(path, busy_timeout=0) as other:
+                assert [queue.name for queue in other.queues()] == ["orders"]
+                assert [message.body for message in other.queue("orders").peek()] == ["paint the fence"]
+        finally:
+            seen.set()
+            writer.join()
