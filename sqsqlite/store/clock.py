@@ -59,9 +59,18 @@ class ManualClock:
         return self._now_ms
 
     def advance(self, seconds: float = 0, *, ms: int = 0) -> None:
-        """Move forward by `seconds` and `ms`, and wake those whose instant has come."""
+        """Move forward by `seconds` and `ms`, and wake those whose instant has come.
+
+        Raises:
+            ValueError: that would be backwards.
+        """
+        forward_ms = round(seconds * 1000) + ms
+        if forward_ms < 0:
+            raise ValueError(
+                f"advance(seconds={seconds!r}, ms={ms!r}): 0 or more is allowed; time goes forward"
+            )
         with self._changed:
-            self._now_ms += round(seconds * 1000) + ms
+            self._now_ms += forward_ms
             due = [event for event, until_ms in self._waiting if until_ms <= self._now_ms]
         for event in due:
             event.set()

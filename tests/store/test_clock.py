@@ -158,3 +158,13 @@ def test_manual_clock_drives_a_long_poll_to_its_end(sqs, queue, clock):
     assert task.is_alive()
     clock.advance(seconds=1)
     assert task.outcome() == []
+
+
+def test_a_manual_clock_goes_forward_only():
+    clock = ManualClock(now_ms=1_000)
+    for back in ({"seconds": -1}, {"ms": -1}, {"seconds": 1, "ms": -1_001}):
+        with pytest.raises(ValueError, match="0 or more is allowed; time goes forward"):
+            clock.advance(**back)
+    assert clock.now_ms() == 1_000
+    clock.advance(seconds=1, ms=-1)
+    assert clock.now_ms() == 1_999
