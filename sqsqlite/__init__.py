@@ -3,34 +3,61 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["SQS", "ManualClock", "Message", "Queue", "__version__", "client", "connect", "errors"]
+__all__ = [
+    "SQS",
+    "Client",
+    "ManualClock",
+    "Message",
+    "Peeked",
+    "Queue",
+    "QueueStatistics",
+    "SentMessage",
+    "__version__",
+    "client",
+    "connect",
+    "errors",
+]
 
 if TYPE_CHECKING:
+    from sqsqlite import boto as boto
     from sqsqlite import errors
-    from sqsqlite._api import SQS, Queue, connect
-    from sqsqlite._client import client
-    from sqsqlite._message import Message
+    from sqsqlite._api import SQS, connect
+    from sqsqlite._client import Client, client
+    from sqsqlite._message import Message, SentMessage
+    from sqsqlite._queue import Queue
+    from sqsqlite.service.inspect import Peeked, QueueStatistics
     from sqsqlite.store.clock import ManualClock
 
 _HOMES = {
     "SQS": "_api",
-    "Queue": "_api",
     "connect": "_api",
+    "Client": "_client",
     "client": "_client",
     "Message": "_message",
+    "SentMessage": "_message",
+    "Queue": "_queue",
+    "Peeked": "service.inspect",
+    "QueueStatistics": "service.inspect",
     "ManualClock": "store.clock",
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Names are loaded when they are first used: `import sqsqlite` costs next to nothing."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker would take any name for one that this gives
 
-    if name in _HOMES:
-        value = getattr(import_module(f"sqsqlite.{_HOMES[name]}"), name)
-    elif name in ("errors", "boto"):
-        value = import_module(f"sqsqlite.{name}")
-    else:
-        raise AttributeError(f"module 'sqsqlite' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Names are loaded when they are first used: `import sqsqlite` costs next to nothing."""
+        from importlib import import_module
+
+        if name in _HOMES:
+            value = getattr(import_module(f"sqsqlite.{_HOMES[name]}"), name)
+        elif name in ("errors", "boto"):
+            value = import_module(f"sqsqlite.{name}")
+        else:
+            raise AttributeError(f"module 'sqsqlite' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """What completion shows: the public names, loaded or not. `boto` needs boto3, so `__all__` is without it."""
+    return sorted({*__all__, "boto", *(name for name in globals() if name.startswith("__"))})

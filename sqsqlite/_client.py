@@ -5,22 +5,44 @@ import os
 import secrets
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from sqsqlite import errors, requests, shapes
 from sqsqlite._paginate import Paginator
 from sqsqlite.errors import SQSError
+from sqsqlite.names import DEFAULT_REGION
 from sqsqlite.service.caller import LOCAL, Caller
 from sqsqlite.service.dispatch import call
 from sqsqlite.service.opening import open_store
+from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
 
 _PAGINATED = {"list_queues": "QueueUrls", "list_dead_letter_source_queues": "queueUrls"}
 
 
-def client(path: str | os.PathLike[str], **options: Any) -> "Client":
+def client(
+    path: str | os.PathLike[str],
+    *,
+    synchronous: str = "FULL",
+    compat: str = "docs",
+    limits: str = "sqs",
+    busy_timeout: float = 30.0,
+    adopt: bool = False,
+    clock: Clock | None = None,
+    region: str = DEFAULT_REGION,
+) -> "Client":
     """A boto3-shaped client on a file of queues. Options and errors are those of `sqsqlite.connect`."""
-    return Client(open_store(path, **options), owns_store=True)
+    store = open_store(
+        path,
+        synchronous=synchronous,
+        compat=compat,
+        limits=limits,
+        busy_timeout=busy_timeout,
+        adopt=adopt,
+        clock=clock,
+        region=region,
+    )
+    return Client(store, owns_store=True)
 
 
 class Exceptions:
@@ -63,6 +85,12 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Client can't be pickled or copied: open the file in the other process, "
+            f"with sqsqlite.client({str(self._store.path)!r})"
+        )
 
     def close(self) -> None:
         """Close the file, if this client opened it."""

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqsqlite import requests, responses
 from sqsqlite.message_attributes import MessageAttributeValue
 
 if TYPE_CHECKING:
-    from sqsqlite._api import Caller
+    from sqlalchemy import Connection as SQLAlchemyConnection
+    from sqlalchemy.orm import Session
+
+    Caller = SQLAlchemyConnection | Session  # the application's own transaction, which an operation joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,12 @@ class Message:
 
     def __repr__(self) -> str:
         return f"<Message {self.message_id} receive_count={self.receive_count}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Message can't be pickled or copied: pass its body and its receipt_handle, and settle it by the handle "
+            "in the other process, with sqsqlite.client(path)"
+        )
 
     def delete(self, *, connection: "Caller | None" = None) -> None:
         """Delete the message: its work is done.

@@ -12,13 +12,14 @@ import threading
 import uuid
 import weakref
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from sqsqlite import shapes
 from sqsqlite.errors import SQSError
 from sqsqlite.names import DEFAULT_BASE_URL, DEFAULT_REGION
 from sqsqlite.service.dispatch import call
 from sqsqlite.service.opening import open_store
+from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
 
 try:
@@ -37,36 +38,56 @@ _making = threading.Lock()  # a session of boto3's is for one thread at a time
 Answer = tuple[AWSResponse, dict[str, Any]]
 
 
-def client(path: str | os.PathLike[str], **options: Any) -> Any:
+class Options(TypedDict, total=False):
+    """Those of `sqsqlite.connect`, which says what they mean."""
+
+    synchronous: str
+    compat: str
+    limits: str
+    busy_timeout: float
+    adopt: bool
+    clock: Clock | None
+    region: str
+
+
+def client(
+    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[Options]
+) -> Any:
     """A boto3 client (`boto3.client("sqs")`) on a file of queues; `client.close()` closes the file too.
 
     Its configuration is its own: profiles, credentials and endpoints in files and environment variables don't count.
 
     Args:
         path: the file, made if there is none.
+        region_name: boto3's name for the option `region`.
         options: those of `sqsqlite.connect`.
 
     Raises:
+        TypeError: another option, or `region` beside `region_name`.
         StoreError, ValueError: as `sqsqlite.connect`.
         ModuleNotFoundError: boto3 is not installed.
     """
+    options = _checked("client", options, region_name)
     with _making:
         made = _session().client("sqs", **_settings(options))
     return _closing(made, path, options)
 
 
-def resource(path: str | os.PathLike[str], **options: Any) -> Any:
+def resource(
+    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[Options]
+) -> Any:
     """A boto3 service resource (`boto3.resource("sqs")`) on a file of queues.
 
     `resource.meta.client.close()` closes the file. Arguments and errors: see `client`.
     """
+    options = _checked("resource", options, region_name)
     with _making:
         made = _session().resource("sqs", **_settings(options))
     _closing(made.meta.client, path, options)
     return made
 
 
-def attach(target: Any, path: str | os.PathLike[str], **options: Any) -> "Attachment":
+def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[Options]) -> "Attachment":
     """Answer an existing client or resource from a file, until the attachment is closed.
 
     Args:
@@ -76,10 +97,11 @@ def attach(target: Any, path: str | os.PathLike[str], **options: Any) -> "Attach
         options: those of `sqsqlite.connect`.
 
     Raises:
-        TypeError: the target is none of these.
+        TypeError: the target is none of these, or another option.
         ValueError: it is attached already, or an option is none of those allowed.
         StoreError: as `sqsqlite.connect`.
     """
+    options = _checked("attach", options)
     events = _events_of(target)
     if events in _attached:
         raise ValueError(f"{target!r} is attached to a file already: close that attachment first")
@@ -167,7 +189,26 @@ def _session() -> Any:
     return boto3.Session(botocore_session=Session(session_vars=silent))
 
 
-def _settings(options: dict[str, Any]) -> dict[str, Any]:
+def _checked(function: str, options: Options, region_name: str | None = None) -> Options:
+    """The options, `region_name` as the `region` among them.
+
+    Raises:
+        TypeError: one is none of them; what else boto3's own functions take has no meaning for a file.
+    """
+    allowed = Options.__annotations__
+    for name in options:
+        if name not in allowed:
+            raise TypeError(
+                f"sqsqlite.boto.{function} takes no {name!r}; its options are {', '.join(allowed)}"
+            )
+    if region_name is None:
+        return options
+    if "region" in options:
+        raise TypeError("region and region_name are the same option: one of them is allowed")
+    return {**options, "region": region_name}
+
+
+def _settings(options: Options) -> dict[str, Any]:
     """Arguments that leave boto3 nothing to look for; the credentials are never used, for nothing is signed."""
     return {
         "region_name": options.get("region", DEFAULT_REGION),
@@ -178,7 +219,7 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _closing(made: Any, path: str | os.PathLike[str], options: dict[str, Any]) -> Any:
+def _closing(made: Any, path: str | os.PathLike[str], options: Options) -> Any:
     """Tie the client to the file and to its end."""
     attachment = attach(made, path, **options)
     close_endpoint = made.close

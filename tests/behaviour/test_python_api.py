@@ -1,5 +1,10 @@
 """The same promises through `sqsqlite.connect()`: Queue and Message. What the doors share is tested beside this."""
 
+import copy
+import inspect
+import pickle
+import subprocess
+import sys
 from decimal import Decimal
 
 import pytest
@@ -100,6 +105,35 @@ def test_a_queue_is_found_by_name_url_and_arn(open_file, queue):
         assert len(open_file.queue(address)) == 1
     with pytest.raises(errors.QueueDoesNotExist):
         open_file.queue("nobody")
+    with pytest.raises(errors.QueueDoesNotExist):
+        open_file.queue(queue.arn.replace("000000000000", "111111111111"))
+
+
+def test_a_missing_queue_is_named_in_a_note(open_file, queue, tmp_path):
+    """SQS's sentence stays as it is."""
+    queue.delete()
+    calls = [
+        lambda: open_file.queue("orders"),
+        lambda: queue.send("x"),
+        lambda: queue.send_many(["x"]),
+        queue.receive,
+        queue.peek,
+        lambda: queue.attributes,
+    ]
+    for action in calls:
+        with pytest.raises(errors.QueueDoesNotExist) as refused:
+            action()
+        assert str(refused.value) == "The specified queue does not exist."
+        assert refused.value.__notes__ == [f"No queue 'orders' in {tmp_path / 'queues.db'}"]
+    with pytest.raises(errors.QueueDoesNotExist) as refused:
+        open_file.queue("no name for a queue")
+    assert "'no name for a queue'" in refused.value.__notes__[0]
+
+
+def test_the_client_adds_no_note_to_sqss_words(open_file):
+    with pytest.raises(errors.QueueDoesNotExist) as refused:
+        open_file.client.get_queue_url(QueueName="nobody")
+    assert not hasattr(refused.value, "__notes__")
 
 
 def test_queues_are_listed_by_prefix(open_file, queue):
@@ -118,6 +152,30 @@ def test_a_short_form_of_the_redrive_policy(open_file, clock):
     [message] = dead.receive()
     assert (message.body, message.receive_count) == ("poison", 2)
     assert message.dead_letter_source_arn == queue.arn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"max_receive_count": 5}, "dead_letter_queue=None, max_receive_count=5: both are needed"),
+        ({"dead_letter_queue": "dead"}, "dead_letter_queue='dead', max_receive_count=None: both are needed"),
+        ({"dead_letter_queue": "dead", "max_receive_count": 5}, "redrive_policy stands alone"),
+        ({"max_receive_count": 5}, "redrive_policy stands alone"),
+    ],
+    ids=["no queue", "no count", "both beside the policy", "count beside the policy"],
+)
+def test_half_a_redrive_policy_or_two_of_them_are_refused(open_file, arguments, told):
+    dead = open_file.create_queue("dead")
+    if "alone" in told:
+        arguments = {**arguments, "redrive_policy": {"deadLetterTargetArn": dead.arn, "maxReceiveCount": 3}}
+    with pytest.raises(ValueError, match=told):
+        open_file.create_queue("jobs", **arguments)
+    assert [queue.name for queue in open_file.queues()] == ["dead"]
+
+
+def test_a_fifo_queues_name_without_fifo_is_refused_in_sqss_words(open_file):
+    with pytest.raises(errors.InvalidParameterValue, match="Can only include alphanumeric characters"):
+        open_file.create_queue("orders.fifo")
 
 
 def test_change_visibility_counts_from_now_and_0_gives_back(queue, clock):
@@ -217,6 +275,28 @@ def test_send_many_takes_sends_arguments(queue, clock):
         queue.send_many([{"text": "x"}])
 
 
+@pytest.mark.parametrize("one", ["abc", b"abc", bytearray(b"abc"), {"body": "abc"}], ids=repr)
+def test_send_many_takes_no_single_message_apart(queue, one):
+    """A text is iterable too, as is a mapping: its characters or keys would have been sent."""
+    with pytest.raises(TypeError, match=r"a list or another iterable of messages, not one \w+: send\(...\)"):
+        queue.send_many(one)
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("message", [b"abc", 3, None], ids=repr)
+def test_send_many_names_the_place_of_what_is_no_message(queue, message):
+    with pytest.raises(TypeError, match=r"message 1 is .*: a str or a mapping with body is allowed"):
+        queue.send_many(["fine", message])
+    assert len(queue) == 0
+
+
+def test_peek_looks_at_one_message_or_more(queue):
+    """SQLite would take less than 0 for no limit at all."""
+    for number in (0, -1):
+        with pytest.raises(ValueError, match=f"max_messages={number}: 1 or more is allowed"):
+            queue.peek(number)
+
+
 def test_peek_looks_without_receiving(queue, clock):
     """No lease, no count: the receive afterwards is the first."""
     queue.send("visible")
@@ -310,3 +390,79 @@ def test_a_closed_file_says_so(tmp_path):
     for action in (lambda: queue.send("x"), queue.receive, lambda: queue.attributes):
         with pytest.raises(errors.StoreClosed):
             action()
+
+
+def test_what_holds_the_file_open_is_not_pickled(open_file, queue):
+    """The error says what to do instead."""
+    queue.send("x")
+    [message] = queue.receive()
+    told = {
+        open_file: r"with sqsqlite.connect\('.*queues.db'\)",
+        queue: r"and take sqs.queue\('orders'\) there",
+        open_file.client: r"with sqsqlite.client\('.*queues.db'\)",
+        message: "pass its body and its receipt_handle",
+    }
+    for thing, advice in told.items():
+        for refused in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match=f"can't be pickled or copied: .*{advice}"):
+                refused(thing)
+
+
+def test_errors_are_pickled(open_file):
+    """They come back from a worker process as they are."""
+    with pytest.raises(errors.SQSError) as refused:
+        open_file.client.get_queue_url(QueueName="nobody")
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (type(again), str(again)) == (errors.QueueDoesNotExist, str(refused.value))
+
+
+def test_the_client_takes_the_options_of_connect():
+    client = inspect.signature(sqsqlite.client)
+    assert client.parameters == inspect.signature(sqsqlite.connect).parameters
+    with pytest.raises(TypeError, match=r"^client\(\) got an unexpected keyword argument 'region_name'"):
+        sqsqlite.client("queues.db", region_name="eu-west-1")
+
+
+def test_the_clients_options_count(tmp_path, clock):
+    options = {
+        "synchronous": "OFF",
+        "compat": "aws",
+        "limits": "native",
+        "busy_timeout": 1.5,
+        "clock": clock,
+        "region": "eu-west-1",
+    }
+    with sqsqlite.connect(tmp_path / "python.db", **options) as sqs:
+        with sqsqlite.client(tmp_path / "client.db", **options) as client:
+            for store in (sqs._store, client._store):
+                assert (store.synchronous, store.busy_timeout, store.clock) == ("OFF", 1.5, clock)
+                assert (store.settings.compat, store.settings.region) == ("aws", "eu-west-1")
+                assert store.settings.limits == sqs._store.settings.limits
+        assert client.meta.region_name == "eu-west-1"
+
+
+@pytest.mark.parametrize("level", ["FULL", "NORMAL", "OFF", "EXTRA"])
+def test_each_level_of_synchronous_is_sqlites_own(tmp_path, level):
+    number = {"OFF": 0, "NORMAL": 1, "FULL": 2, "EXTRA": 3}[level]
+    with (
+        sqsqlite.connect(tmp_path / "queues.db", synchronous=level) as sqs,
+        sqs.transaction() as connection,
+    ):
+        assert connection.execute("PRAGMA synchronous").fetchone() == (number,)
+    with pytest.raises(ValueError, match="synchronous='full': one of OFF, NORMAL, FULL, EXTRA is allowed"):
+        sqsqlite.connect(tmp_path / "queues.db", synchronous="full")
+
+
+def test_completion_shows_every_public_name_before_it_is_loaded():
+    program = "import sqsqlite; print(*dir(sqsqlite))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50
+    )
+    shown = [name for name in run.stdout.split() if not name.startswith("_")]
+    assert shown == sorted({*sqsqlite.__all__, "boto"} - {"__version__"})
+    assert [name for name in shown if getattr(sqsqlite, name, None) is None] == []
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'sqsqlite' has no attribute 'conect'"):
+        sqsqlite.conect  # noqa: B018

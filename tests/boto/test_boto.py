@@ -1,6 +1,7 @@
 """boto3's own clients and resources, answered from a file: what only they have. Behaviour: tests/behaviour."""
 
 import contextlib
+import inspect
 import socket
 import subprocess
 import sys
@@ -166,8 +167,33 @@ def test_options_are_those_of_connect(path, clock):
         assert (client.meta.region_name, arn) == ("eu-west-1", "arn:aws:sqs:eu-west-1:000000000000:q")
     with pytest.raises(ValueError, match="compat='soft'"):
         boto.client(path, compat="soft")
-    with pytest.raises(TypeError, match="endpoint"):
-        boto.client(path, endpoint="elsewhere")
+
+
+def test_the_options_are_all_those_of_connect():
+    assert list(boto.Options.__annotations__) == list(inspect.signature(sqsqlite.connect).parameters)[1:]
+
+
+@pytest.mark.parametrize("make", [boto.client, boto.resource])
+def test_the_region_is_given_as_to_boto3(make, path):
+    made = make(path, region_name="eu-west-1")
+    client = getattr(made.meta, "client", made)
+    with contextlib.closing(client):
+        client.create_queue(QueueName="q")
+        arn = client.get_queue_attributes(QueueUrl="q", AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        assert (client.meta.region_name, arn) == ("eu-west-1", "arn:aws:sqs:eu-west-1:000000000000:q")
+
+
+def test_options_that_mean_nothing_to_a_file_are_refused_by_name(path):
+    """Those of boto3's too: an endpoint or a key that is passed over would mislead."""
+    told = r"takes no 'endpoint_url'; its options are synchronous, .*region$"
+    for door, make in {"client": boto.client, "resource": boto.resource}.items():
+        with pytest.raises(TypeError, match=rf"^sqsqlite\.boto\.{door} {told}"):
+            make(path, endpoint_url="elsewhere")
+        with pytest.raises(TypeError, match="region and region_name are the same option"):
+            make(path, region="eu-west-1", region_name="eu-west-1")
+    with pytest.raises(TypeError, match=rf"^sqsqlite\.boto\.attach {told}"):
+        boto.attach(existing_client(), path, endpoint_url="elsewhere")
+    assert not path.exists()
 
 
 def test_an_error_of_the_file_comes_out_as_it_is(tmp_path):

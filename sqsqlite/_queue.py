@@ -1,0 +1,280 @@
+"""A queue as the Python door shows it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sqsqlite import requests
+from sqsqlite._message import Message, SentMessage, to_attributes
+from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.names import queue_arn, queue_url
+from sqsqlite.service import bulk, inspect
+from sqsqlite.service.caller import LOCAL
+from sqsqlite.service.dispatch import call
+from sqsqlite.store.store import Store
+
+if TYPE_CHECKING:
+    from sqsqlite._message import Caller
+
+
+class Queue:
+    """A queue by name. Holds nothing of its state: every call reads the file."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Queue can't be pickled or copied: open the file in the other process, with sqsqlite.connect(path), "
+            f"and take sqs.queue({self.name!r}) there"
+        )
+
+    @property
+    def url(self) -> str:
+        """What SQS's clients call it by."""
+        return queue_url(LOCAL.base_url, LOCAL.account_id, self.name)
+
+    @property
+    def arn(self) -> str:
+        """What policies call it by."""
+        return queue_arn(self._store.settings.region, LOCAL.account_id, self.name)
+
+    def _call(self, kind: type, connection: "Caller | None" = None, /, **parameters: Any) -> Any:
+        given = {name: value for name, value in parameters.items() if value is not None}
+        given["QueueUrl"] = self.name
+        raw = None if connection is None else self._store.application.connection_of(connection)
+        try:
+            return call(self._store, kind, given, LOCAL, raw)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
+    def send(
+        self,
+        body: str,
+        *,
+        delay: int | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        group_id: str | None = None,
+        deduplication_id: str | None = None,
+        trace_header: str | None = None,
+        connection: "Caller | None" = None,
+    ) -> SentMessage:
+        """Send a message. When this returns it is in the file, synced as `synchronous` says.
+
+        Args:
+            body: text, 1 character to the queue's MaximumMessageSize in UTF-8.
+            delay: 0 to 900 s until it becomes visible; the queue's own unless said.
+            attributes: up to 10, by name: str, int, float, Decimal or bytes, or {"DataType": ..., "StringValue": ...}.
+            group_id: on a standard queue, the tenant.
+            trace_header: AWSTraceHeader.
+            connection: a SQLAlchemy Connection or Session on `sqs.engine`: sent when, and only if, it commits.
+
+        Raises:
+            InvalidMessageContents, InvalidParameterValue, MissingParameter: not as SQS allows.
+            QueueDoesNotExist: it was deleted.
+            DiskFull, Busy, CommitInDoubt: see `errors`.
+        Source: API_SendMessage.
+        """
+        response = self._call(
+            requests.SendMessage,
+            connection,
+            MessageBody=body,
+            DelaySeconds=delay,
+            MessageAttributes=to_attributes(attributes),
+            MessageGroupId=group_id,
+            MessageDeduplicationId=deduplication_id,
+            MessageSystemAttributes=_trace(trace_header),
+        )
+        return SentMessage(response.message_id, response.md5_of_message_body, response.sequence_number)
+
+    def send_many(
+        self, messages: Iterable[str | Mapping[str, Any]], *, connection: "Caller | None" = None
+    ) -> list[SentMessage]:
+        """Send any number of messages in one transaction: all of them or none.
+
+        Args:
+            messages: bodies, or mappings with `send`'s argument names (`body`, `delay`, `attributes`, ...).
+
+        Raises:
+            TypeError: `messages` is one text or one mapping, or a message is neither.
+            ValueError: a mapping without `body`, or with another key.
+            as `send`, for the first message that is refused; its place, from 0, stands in the error.
+        """
+        if isinstance(messages, (str, bytes, bytearray, Mapping)):
+            # Each is iterable too: its characters or keys would have been sent.
+            raise TypeError(
+                f"send_many takes a list or another iterable of messages, not one {type(messages).__name__}: "
+                f"send(...) sends one"
+            )
+        entries = [_entry(place, message) for place, message in enumerate(messages)]
+        raw = None if connection is None else self._store.application.connection_of(connection)
+        try:
+            sent = bulk.send_many(self._store, self.name, entries, LOCAL, raw)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+        return [SentMessage(one.message_id, one.md5_of_message_body, one.sequence_number) for one in sent]
+
+    def receive(
+        self,
+        max_messages: int = 1,
+        wait: int | None = None,
+        visibility_timeout: int | None = None,
+        *,
+        attempt_id: str | None = None,
+        connection: "Caller | None" = None,
+    ) -> list[Message]:
+        """Receive up to `max_messages` (1 to 10), hidden from others until deleted or their timeout ends.
+
+        Args:
+            wait: 0 to 20 s for the first message; the queue's own unless said. An empty list when none came.
+            visibility_timeout: 0 to 43,200 s; the queue's own unless said.
+
+        Raises:
+            OverLimit: 120,000 messages are in flight.
+            InvalidParameterValue, QueueDoesNotExist: as their names say.
+        Source: API_ReceiveMessage.
+        """
+        response = self._call(
+            requests.ReceiveMessage,
+            connection,
+            MaxNumberOfMessages=max_messages,
+            WaitTimeSeconds=wait,
+            VisibilityTimeout=visibility_timeout,
+            ReceiveRequestAttemptId=attempt_id,
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        return [Message(self._call, found) for found in response.messages or ()]
+
+    def peek(self, max_messages: int = 10, *, hidden: bool = False) -> "list[inspect.Peeked]":
+        """Look at messages without receiving them: no lease, no count, no write.
+
+        Args:
+            max_messages: 1 or more.
+            hidden: those delayed or in flight instead of the visible ones.
+
+        Raises:
+            QueueDoesNotExist: it was deleted.
+            ValueError: `max_messages` is less than 1.
+        """
+        if max_messages < 1:
+            raise ValueError(f"max_messages={max_messages!r}: 1 or more is allowed")
+        try:
+            return inspect.peek(self._store, self.name, LOCAL, max_messages, hidden=hidden)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
+    def purge(self) -> None:
+        """Remove every message, in flight and delayed ones too. Once in 60 s.
+
+        Raises:
+            PurgeQueueInProgress: purged within the last 60 s.
+        """
+        self._call(requests.PurgeQueue)
+
+    def delete(self) -> None:
+        """Delete the queue with its messages; its name is free again after 60 s."""
+        self._call(requests.DeleteQueue)
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """All attributes by SQS's names, counts included; every value is text. Source: API_GetQueueAttributes."""
+        response = self._call(requests.GetQueueAttributes, AttributeNames=["All"])
+        found: dict[str, str] = response.attributes
+        return found
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Set attributes by SQS's names: all of them or, when one is refused, none.
+
+        Raises:
+            InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue: not as SQS allows.
+        Source: API_SetQueueAttributes.
+        """
+        self._call(requests.SetQueueAttributes, Attributes=attribute_texts(attributes))
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The queue's tags."""
+        return dict(self._call(requests.ListQueueTags).tags or {})
+
+    def tag(self, tags: Mapping[str, str]) -> None:
+        """Add tags, or give them other values."""
+        self._call(requests.TagQueue, Tags=dict(tags))
+
+    def untag(self, *keys: str) -> None:
+        """Remove tags; those that are not there are ignored."""
+        self._call(requests.UntagQueue, TagKeys=list(keys))
+
+    def __len__(self) -> int:
+        """Messages in the queue: visible, in flight and delayed."""
+        counts = self.attributes
+        return sum(
+            int(value) for name, value in counts.items() if name.startswith("ApproximateNumberOfMessages")
+        )
+
+    def __bool__(self) -> bool:
+        """A queue is a queue, even an empty one."""
+        return True
+
+
+def name_missing_queue(error: QueueDoesNotExist, name: str, store: Store) -> None:
+    """Note which queue is missing, and where: SQS's sentence, which stays as it is, names neither."""
+    error.add_note(f"No queue {name!r} in {store.path}")
+
+
+def attribute_texts(given: Mapping[str, Any]) -> dict[str, str]:
+    """Python values as the texts that SQS's attributes are; None is left out."""
+    texts = {}
+    for name, value in given.items():
+        if isinstance(value, bool):
+            texts[name] = "true" if value else "false"
+        elif isinstance(value, Mapping):
+            texts[name] = json.dumps(dict(value))
+        elif value is not None:
+            texts[name] = str(value)
+    return texts
+
+
+def _trace(trace_header: str | None) -> dict[str, Any] | None:
+    if trace_header is None:
+        return None
+    return {"AWSTraceHeader": {"DataType": "String", "StringValue": trace_header}}
+
+
+def _entry(place: int, message: str | Mapping[str, Any]) -> dict[str, Any]:
+    """One message of `send_many` as the members of a batch entry."""
+    if isinstance(message, str):
+        return {"MessageBody": message}
+    if not isinstance(message, Mapping):
+        raise TypeError(f"message {place} is {message!r}: a str or a mapping with body is allowed")
+    unknown = set(message) - set(_ENTRY_NAMES)
+    if unknown or "body" not in message:
+        raise ValueError(
+            f"a message of send_many has the keys {', '.join(_ENTRY_NAMES)}, and always body; "
+            f"given: {', '.join(map(str, message))}"
+        )
+    given: dict[str, Any] = {
+        _ENTRY_NAMES[name]: value for name, value in message.items() if value is not None
+    }
+    if "MessageAttributes" in given:
+        given["MessageAttributes"] = to_attributes(given["MessageAttributes"])
+    if "MessageSystemAttributes" in given:
+        given["MessageSystemAttributes"] = _trace(given["MessageSystemAttributes"])
+    return given
+
+
+_ENTRY_NAMES = {
+    "body": "MessageBody",
+    "delay": "DelaySeconds",
+    "attributes": "MessageAttributes",
+    "group_id": "MessageGroupId",
+    "deduplication_id": "MessageDeduplicationId",
+    "trace_header": "MessageSystemAttributes",
+}
