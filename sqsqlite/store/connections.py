@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqsqlite.errors import StoreClosed
+from sqsqlite.errors import CannotOpen, StoreClosed
 from sqsqlite.store import foreign
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
+from sqsqlite.store.version import check_version
 
 Connection = Any
 """A DB-API connection of `driver.dbapi`."""
@@ -123,9 +124,27 @@ class Pool:
         with self._gate:
             if self._closed:
                 raise StoreClosed(f"{self._path}: closed")
+            self._check_identity()
             connection = connect(self._path, **self._options)
+            try:
+                # Upgraded meanwhile by another process, say, while this one had no connection open.
+                check_version(connection, self._path)
+            except BaseException:
+                disconnect(connection, self._path)
+                raise
             self._open.add(connection)
             return connection
+
+    def _check_identity(self) -> None:
+        """Refuse another file under the same name: half of the connections would go on with the old one."""
+        try:
+            same = foreign.identity(self._path) == self._identity
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise CannotOpen(
+                f"{self._path}: deleted or replaced by another file since it was opened: open it anew"
+            )
 
     @property
     def is_torn(self) -> bool:

@@ -5,11 +5,12 @@ import secrets
 from pathlib import Path
 
 from sqsqlite import statements as sql
-from sqsqlite.errors import CannotOpen, MissingFolder, NotAdopted, ReadOnlyFile, SchemaTooNew, SchemaTooOld
+from sqsqlite.errors import CannotOpen, MissingFolder, NotAdopted, ReadOnlyFile
 from sqsqlite.store import ddl, meta
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
+from sqsqlite.store.version import check_version
 
 # Set in the header of files that we create, never in an adopted one. "SQSq" in ASCII.
 APPLICATION_ID = 0x53515371
@@ -50,26 +51,6 @@ def is_empty(connection: Connection) -> bool:
     """Whether the database holds nothing at all."""
     found: int = connection.execute(sql.COUNT_SCHEMA_OBJECTS).fetchone()[0]
     return found == 0
-
-
-def check_version(connection: Connection, path: Path) -> None:
-    """Refuse a file of another schema version.
-
-    Raises:
-        SchemaTooOld: `sqsqlite db upgrade` brings it here.
-        SchemaTooNew: a newer SQSQLite wrote it.
-    """
-    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
-    version = 0 if row is None else row[0]
-    if version < ddl.SCHEMA_VERSION:
-        raise SchemaTooOld(
-            f"{path}: schema version {version}, this SQSQLite needs {ddl.SCHEMA_VERSION}: run "
-            f"`sqsqlite --db {path} db upgrade` (it makes a backup first; --dry-run shows what it would do)"
-        )
-    if version > ddl.SCHEMA_VERSION:
-        raise SchemaTooNew(
-            f"{path}: schema version {version}, this SQSQLite knows {ddl.SCHEMA_VERSION}: install a newer one"
-        )
 
 
 def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> None:

@@ -24,6 +24,7 @@ from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import translate
 from sqsqlite.store.turns import turnstile_for
 from sqsqlite.store.upkeep import Upkeep
+from sqsqlite.store.version import check_version
 from sqsqlite.store.wake import Waker
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Store:
         create.create(self.path, adopt=adopt, **options)
         connection = connect(self.path, **options)
         try:
-            create.check_version(connection, self.path)
+            check_version(connection, self.path)
             return meta.read(connection), clock or meta.set_clock(connection)
         except dbapi.Error as error:
             raise translate(error, self.path) from error

@@ -1,0 +1,36 @@
+"""A file that is deleted, replaced or upgraded behind a process that has it open."""
+
+import os
+
+import pytest
+
+import sqsqlite
+from sqsqlite import errors
+
+
+def use_new_connections(sqs):
+    """As after a fork, or in a process that was idle: the next call opens a connection of its own."""
+    for pool in (sqs._store.writers, sqs._store.readers):
+        pool.before_fork()
+        pool.after_fork_in_parent()
+
+
+def test_another_file_under_the_name_is_refused(path, tmp_path):
+    with sqsqlite.connect(path) as sqs, sqsqlite.connect(tmp_path / "other.db") as other:
+        queue = sqs.create_queue("orders")
+        other.create_queue("orders")
+        use_new_connections(sqs)
+        os.replace(tmp_path / "other.db", path)
+        with pytest.raises(errors.CannotOpen, match="replaced"):
+            queue.send("paint the fence")
+
+
+def test_file_of_another_version_is_refused_by_new_connections(path):
+    """A process that was idle during an upgrade doesn't go on as before."""
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        with sqs.transaction() as connection:
+            connection.execute("UPDATE sqs_meta SET number = 99 WHERE name = 'schema_version'")
+        use_new_connections(sqs)
+        with pytest.raises(errors.SchemaTooNew):
+            queue.send("paint the fence")
