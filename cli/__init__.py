@@ -1,6 +1,7 @@
 """The command `sqsqlite`. Until a verb needs more, Click is all that it loads."""
 
 import errno
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,13 @@ from sqsqlite.cli.failures import (
     EXIT_CODES,
     INTERRUPTED,
     PIPE_CLOSED,
+    TERMINATED,
     Failure,
     failure_of,
     leave_quietly,
 )
-from sqsqlite.cli.options import add_options, given, root_options
+from sqsqlite.cli.options import add_options, given, keep_examples, root_options
+from sqsqlite.cli.signals import Terminated, end, handled_by
 from sqsqlite.cli.verbs import VERBS
 from sqsqlite.errors import SQSQLiteError
 
@@ -26,6 +29,15 @@ __all__ = ["main"]
 
 class Verbs(click.Group):
     """The verbs of the table, each loaded when it is used."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb. Click itself looks for similar names among the verbs that are loaded alone."""
+        name = args[0]
+        if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(_unknown(name), ctx)
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - Click's signature
         return list(VERBS)
@@ -51,10 +63,18 @@ class Verbs(click.Group):
         """Run the verb, close the file, and turn whatever ends it into its exit code."""
         line = ctx.obj = CommandLine(given(ctx))
         try:
-            return _run(line, lambda: super(Verbs, self).invoke(ctx))
+            with handled_by(end, signal.SIGTERM):
+                return _run(line, lambda: super(Verbs, self).invoke(ctx))
         except Failure as failure:
             failure.coloured = line.coloured
             raise
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    similar = " or ".join(get_close_matches(name, VERBS))
+    return f"there is no command {name}" + (f": did you mean {similar}?" if similar else "")
 
 
 def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
@@ -66,6 +86,8 @@ def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
         sys.stdout.flush()
     except SQSQLiteError as error:
         raise failure_of(error) from error
+    except Terminated as error:
+        raise Failure("", TERMINATED) from error
     except (KeyboardInterrupt, click.Abort) as error:
         raise Failure("", INTERRUPTED) from error
     except OSError as error:
@@ -93,3 +115,6 @@ def main() -> None:
       sqsqlite send orders "paint the fence"
       sqsqlite receive orders --delete
     """
+
+
+keep_examples(main)

@@ -13,10 +13,12 @@ from msgspec import inspect
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure
+from sqsqlite.cli.options import span
 from sqsqlite.cli.shorthand import fit, load, structure, without_none
 from sqsqlite.cli.skeleton import skeleton
 from sqsqlite.cli.verbs import VERBS
 from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.limits import SQS
 from sqsqlite.names import queue_name
 from sqsqlite.shapes import ACTIONS
 
@@ -57,7 +59,7 @@ _EXAMPLES = {
 
 _HELP = {
     "QueueUrl": "The queue: its URL, name or ARN.",
-    "QueueName": "1 to 80 letters, digits, - and _.",
+    "QueueName": f"{span(SQS.queue_name_characters)} letters, digits, - and _.",
     "Attributes": "Name=value,... or JSON.",
     "tags": "Key=value,... or JSON.",
     "Tags": "Key=value,... or JSON.",
@@ -65,10 +67,10 @@ _HELP = {
     "MessageAttributes": "'Name={DataType=String,StringValue=...},...' or JSON.",
     "MessageSystemAttributes": "'AWSTraceHeader={DataType=String,StringValue=...}' or JSON.",
     "AttributeNames": "Names, or All.",
-    "DelaySeconds": "0 to 900.",
-    "MaxNumberOfMessages": "1 to 10.",
-    "VisibilityTimeout": "Seconds, 0 to 43,200.",
-    "WaitTimeSeconds": "0 to 20.",
+    "DelaySeconds": f"{span(SQS.delay_seconds)}.",
+    "MaxNumberOfMessages": f"{span(SQS.max_number_of_messages)}.",
+    "VisibilityTimeout": f"Seconds, {span(SQS.visibility_timeout_seconds)}.",
+    "WaitTimeSeconds": f"{span(SQS.receive_message_wait_time_seconds)}.",
     "MessageBody": "The text, or file://PATH.",
 }
 
@@ -188,7 +190,7 @@ def _extra_flags(*, paginated: bool) -> list[click.Parameter]:
     if paginated:
         flags += [
             click.Option(["--max-items"], type=click.IntRange(min=1), help="Results in all."),
-            click.Option(["--page-size"], type=click.IntRange(1, 1000), help="Results a page."),
+            click.Option(["--page-size"], type=int, help="Results a page."),
             click.Option(["--starting-token"], metavar="TOKEN", help="Where an earlier --max-items ended."),
         ]
     flags += [
@@ -210,12 +212,15 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
     in_pages = not given.pop("no_paginate") and verb in _PAGINATED
     parameters = _parameters(fields, given)
     client = line.client(create=verb in _CREATING)
-    if in_pages and not parameters.keys() & {"MaxResults", "NextToken"}:
-        pages = client.get_paginator(verb.replace("-", "_")).paginate(PaginationConfig=paging, **parameters)
-        result = {name: found for name, found in pages.build_full_result().items() if found}
-    else:
-        result = getattr(client, verb.replace("-", "_"))(**parameters)
-        del result["ResponseMetadata"]
+    with line.naming(parameters.get("QueueUrl") or parameters.get("QueueName")):
+        if in_pages and not parameters.keys() & {"MaxResults", "NextToken"}:
+            pages = client.get_paginator(verb.replace("-", "_")).paginate(
+                PaginationConfig=paging, **parameters
+            )
+            result = {name: found for name, found in pages.build_full_result().items() if found}
+        else:
+            result = getattr(client, verb.replace("-", "_"))(**parameters)
+            del result["ResponseMetadata"]
     line.output.document(_json_value(result))
     if result.get("Failed"):
         line.output.flush()

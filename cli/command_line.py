@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,17 @@ import click
 
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import DEFAULT_PATH
+from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
-    from sqsqlite import SQS
+    from sqsqlite import SQS, Queue
     from sqsqlite._client import Client
     from sqsqlite.cli.output import Output
     from sqsqlite.store.store import Store
 
 _OPENING = ("synchronous", "compat", "limits", "busy_timeout", "adopt", "region")
+
+_NAMES_SHOWN = 5
 
 
 class CommandLine:
@@ -87,6 +91,30 @@ class CommandLine:
 
         return SQS(self.open(create=True))
 
+    def queue(self, name: str) -> "Queue":
+        """An existing queue by name, URL or ARN.
+
+        Raises:
+            Failure: there is none; says in which file, and names some that there are.
+        """
+        with self.naming(name):
+            return self.sqs.queue(name)
+
+    @contextmanager
+    def naming(self, queue: str | None) -> Iterator[None]:
+        """Say of which queue QueueDoesNotExist tells. SQS's own words name none: the client knows what it asked for.
+
+        Args:
+            queue: as it stands on the command line; None leaves SQS's words.
+        """
+        try:
+            yield
+        except QueueDoesNotExist as error:
+            if queue is None:
+                raise
+            names = [found.name for found in self.sqs.queues()]
+            raise no_such_queue(queue, self.path, names) from error
+
     def client(self, *, create: bool = False) -> "Client":
         """The boto3-shaped door on the file."""
         from sqsqlite._client import Client
@@ -149,6 +177,16 @@ class CommandLine:
             raise click.UsageError(f"{text}? There is no terminal to ask on: --yes says that it may be done.")
         if not click.confirm(f"{text}?", err=True):
             raise Failure("Nothing was done.")
+
+
+def no_such_queue(queue: str, path: Path, names: Sequence[str]) -> Failure:
+    """What is said of a queue that is not there: those of a similar name that are, else the first ones."""
+    from difflib import get_close_matches
+
+    shown = get_close_matches(queue, names, _NAMES_SHOWN) or names[:_NAMES_SHOWN]
+    rest = ", ..." if len(names) > len(shown) else ""
+    there_are = f"there are: {', '.join(shown)}{rest}" if names else "it has no queues"
+    return Failure(f"QueueDoesNotExist: {queue}: no such queue in {path} ({there_are})", FAILED)
 
 
 pass_line = click.make_pass_decorator(CommandLine)

@@ -21,7 +21,7 @@ FOLDER = Path("demo-output")
 @pass_line
 @click.pass_context
 def demo(context: click.Context, line: CommandLine, workers: int, limit: int | None) -> None:
-    """Run workers on real input, kill one, and show that it adds up.
+    r"""Run workers on real input, kill one, and show that it adds up.
 
     Sends a message for each source file of Python's own standard library. Worker processes receive, parse and count;
     each result is written to a table of the application's in the same transaction as the message's delete. One worker
@@ -33,7 +33,7 @@ def demo(context: click.Context, line: CommandLine, workers: int, limit: int | N
     \b
       sqsqlite demo
       sqsqlite demo --workers 8 --limit 500 --db /tmp/demo.db
-    """  # noqa: D301 - Click's mark for lines that stay as they are
+    """
     from sqsqlite.demo.crew import CrewFailed
     from sqsqlite.demo.performance import perform
 

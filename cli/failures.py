@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from sqsqlite.errors import Busy, ParamValidationError, SchemaTooOld, SQSError, SQSQLiteError
+from sqsqlite.errors import Busy, ParamValidationError, SchemaTooOld, SQSError, SQSQLiteError, by_query_code
 
 FAILED = 1
 USAGE = 2
@@ -15,6 +15,7 @@ BUSY = 5
 UPGRADE = 6
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+TERMINATED = 143
 
 EXIT_CODES = {
     0: "done",
@@ -24,8 +25,9 @@ EXIT_CODES = {
     PARTIAL: "a part failed: entries of a batch, messages of a send or a receive --exec",
     BUSY: "others were writing for the whole of --busy-timeout",
     UPGRADE: "the file's schema is too old: sqsqlite db upgrade",
-    INTERRUPTED: "interrupted",
+    INTERRUPTED: "interrupted by Ctrl-C (128 + SIGINT)",
     PIPE_CLOSED: "the reader of standard output went away (128 + SIGPIPE)",
+    TERMINATED: "ended by SIGTERM (128 + SIGTERM)",
 }
 
 
@@ -46,14 +48,21 @@ class Failure(click.ClickException):
 def failure_of(error: SQSQLiteError) -> Failure:
     """The failure that an error of ours becomes.
 
-    The code is SQS's where SQS has one, else the exception's name: QueueDoesNotExist, Busy.
+    Its code is the name of its class, as in Python: QueueDoesNotExist, InvalidParameterValue, Busy. The words of an
+    SQS error are SQS's own.
     """
     if isinstance(error, SQSError):
-        return Failure(f"{error.code}: {error.message}", FAILED)
+        return Failure(f"{type(error).__name__}: {error.message}", FAILED)
     if isinstance(error, ParamValidationError):
         return Failure(str(error), USAGE)
     exit_code = BUSY if isinstance(error, Busy) else UPGRADE if isinstance(error, SchemaTooOld) else FAILED
     return Failure(f"{type(error).__name__}: {error}", exit_code)
+
+
+def code_of(query_code: str) -> str:
+    """The code that this command prints for a `Code` in a batch's answer; one that is unknown stays."""
+    kind = by_query_code.get(query_code)
+    return query_code if kind is None else kind.__name__
 
 
 def leave_quietly() -> None:

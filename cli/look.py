@@ -36,7 +36,7 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
 
     Shows the visible ones that would be received next. Counts no receive and hides nothing.
     """
-    found = line.sqs.queue(queue).peek(number, hidden=hidden)
+    found = line.queue(queue).peek(number, hidden=hidden)
     if not found:
         line.say("no message hidden" if hidden else "no message visible")
     line.print_rows((peeked_row(message) for message in found), _COLUMNS)
@@ -59,7 +59,7 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
     In order of sending, whatever their state. A message that is sent and deleted within a quarter of a second may be
     missed, and one that moves to a dead-letter queue keeps its time of sending, so -f does not show it there.
     """
-    name = line.sqs.queue(queue).name
+    name = line.queue(queue).name
     rows = [peeked_row(message) for message in last_sent(line, name, number)]
     if not follow:
         line.print_rows(rows, _COLUMNS)

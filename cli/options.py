@@ -5,11 +5,18 @@ from typing import Any, NoReturn
 
 import click
 
+from sqsqlite.limits import Range
+
 FORMATS = ("json", "jsonl", "table", "csv", "text")
 DEFAULT_PATH = "sqsqlite.db"
 ENVIRONMENT = "SQSQLITE_DB"
 
 _KEPT = "sqsqlite.options"
+
+
+def span(limit: Range) -> str:
+    """A range in words for a help text. The check is the request's: --limits native allows more."""
+    return f"{limit.low:,} to {limit.high:,}"
 
 
 def given(context: click.Context) -> dict[str, Any]:
@@ -115,26 +122,38 @@ def add_options(command: click.Command) -> click.Command:
     if isinstance(command, click.Group):
         for child in command.commands.values():
             add_options(child)
+    keep_examples(command)
     taken = {flag for parameter in command.params for flag in parameter.opts}
-    added = [option for option in [*_made(after_verb=True), *_refused()] if taken.isdisjoint(option.opts)]
+    added = [option for option in [*_made(_AfterVerb), *_refused()] if taken.isdisjoint(option.opts)]
     command.params += added
     if command.epilog is None:
         command.epilog = "The options of `sqsqlite --help`, such as --db and --output, may stand here too."
     return command
 
 
-def _made(*, after_verb: bool = False) -> list[click.Option]:
+def keep_examples(command: click.Command) -> click.Command:
+    r"""Let the examples in a command's help stay as they are written, line by line.
+
+    Click's mark for such lines is the control character that a docstring writes as \b; ours are raw and hold the
+    two characters.
+    """
+    command.help = (command.help or "").replace("\\b\n", "\b\n")
+    return command
+
+
+class _AfterVerb(click.Option):
+    """An option of every command: the shell completes it after the verb, `sqsqlite --help` alone describes it."""
+
+    def get_help_record(self, ctx: click.Context) -> None:  # noqa: ARG002 - Click's signature
+        return None
+
+
+def _made(kind: type[click.Option] = click.Option) -> list[click.Option]:
     made = []
     for flags, settings in _OPTIONS.items():
-        environment = ENVIRONMENT if flags == ("--db",) and not after_verb else None
+        environment = ENVIRONMENT if flags == ("--db",) and kind is click.Option else None
         made.append(
-            click.Option(
-                flags,
-                expose_value=False,
-                hidden=after_verb,
-                envvar=environment,
-                **{"callback": _keep, **settings},
-            )
+            kind(flags, expose_value=False, envvar=environment, **{"callback": _keep, **settings}),
         )
     return made
 

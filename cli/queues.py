@@ -4,11 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import QueueName, queue_argument
 
 if TYPE_CHECKING:
     from sqsqlite.service.inspect import QueueStatistics
+
+_RECEIVES = 3  # until a message goes to the dead-letter queue, unless said
 
 
 @click.command("queues")
@@ -59,10 +63,10 @@ def target_name(found: "QueueStatistics") -> str | None:
 )
 @click.option(
     "--max-receive-count",
-    type=click.IntRange(1, 1000),
-    default=3,
-    show_default=True,
-    help="How often a message is received before it goes there.",
+    type=int,
+    metavar="COUNT",
+    help=f"How often a message is received before it goes there, {span(limits.SQS.max_receive_count)}. "
+    f"Default: {_RECEIVES}.",
 )
 @click.pass_obj
 def create(
@@ -71,7 +75,7 @@ def create(
     attributes: tuple[str, ...],
     tags: tuple[str, ...],
     dead_letter_queue: str | None,
-    max_receive_count: int,
+    max_receive_count: int | None,
 ) -> None:
     r"""Make a queue, and the file if there is none.
 
@@ -81,6 +85,10 @@ def create(
 
     A queue of this name and these attributes that exists already is no error.
     """
+    if max_receive_count is not None and dead_letter_queue is None:
+        raise click.UsageError(
+            "--max-receive-count belongs to --dead-letter-queue: it says when messages go there"
+        )
     given: dict[str, Any] = {"QueueName": queue, "Attributes": _pairs(attributes, "--attribute")}
     if tags:
         given["tags"] = _pairs(tags, "--tag")
@@ -89,8 +97,8 @@ def create(
         import json
 
         policy = {
-            "deadLetterTargetArn": sqs.queue(dead_letter_queue).arn,
-            "maxReceiveCount": max_receive_count,
+            "deadLetterTargetArn": line.queue(dead_letter_queue).arn,
+            "maxReceiveCount": _RECEIVES if max_receive_count is None else max_receive_count,
         }
         given["Attributes"]["RedrivePolicy"] = json.dumps(policy)
     sqs.client.create_queue(**given)
@@ -125,7 +133,7 @@ def purge(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
 
     This cannot be undone. A queue can be purged once in 60 seconds.
     """
-    found = line.sqs.queue(queue)
+    found = line.queue(queue)
     count = len(found)
     if dry_run:
         line.say(f"would purge {messages(count)} from {found.name}")
@@ -148,7 +156,7 @@ def delete(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
 
     This cannot be undone. For 60 seconds no queue of this name can be made.
     """
-    found = line.sqs.queue(queue)
+    found = line.queue(queue)
     count = len(found)
     if dry_run:
         line.say(f"would delete {found.name} with {messages(count)}")

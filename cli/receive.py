@@ -5,17 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure
+from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure, code_of
 from sqsqlite.cli.message_rows import received_row
+from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
 
 if TYPE_CHECKING:
     from sqsqlite._client import Client
 
 _COLUMNS = ("message_id", "receive_count", "sent_at", "body")
-_A_CALL = 10  # API_ReceiveMessage, MaxNumberOfMessages
-_LONGEST_WAIT = 20  # s. API_ReceiveMessage, WaitTimeSeconds
+_A_CALL = limits.SQS.max_number_of_messages.high
+_WAIT = limits.SQS.receive_message_wait_time_seconds
+_VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
 
 
 @click.command("receive")
@@ -28,11 +31,12 @@ _LONGEST_WAIT = 20  # s. API_ReceiveMessage, WaitTimeSeconds
     show_default=True,
     help="How many at most; any number.",
 )
+@click.option("--wait", type=int, metavar="SECONDS", help=f"For the first one, {span(_WAIT)}.")
 @click.option(
-    "--wait", type=click.IntRange(0, _LONGEST_WAIT), metavar="SECONDS", help="For the first one, 0 to 20."
-)
-@click.option(
-    "--visibility-timeout", type=int, metavar="SECONDS", help="How long they stay hidden, 0 to 43,200."
+    "--visibility-timeout",
+    type=int,
+    metavar="SECONDS",
+    help=f"How long they stay hidden, {span(_VISIBILITY_TIMEOUT)}.",
 )
 @click.option("--delete", is_flag=True, help="Delete them once they are printed.")
 @click.option("--fail-empty", is_flag=True, help="Exit code 3 when there is none.")
@@ -42,7 +46,7 @@ _LONGEST_WAIT = 20  # s. API_ReceiveMessage, WaitTimeSeconds
 )
 @click.option(
     "--retry-after",
-    type=click.IntRange(0, 43_200),
+    type=int,
     metavar="SECONDS",
     help="With --exec: show a failed message again after so long (0: at once), not at the end of its timeout.",
 )
@@ -76,20 +80,36 @@ def receive(
         raise click.UsageError("--retry-after belongs to --exec")
     if command is not None and delete:
         raise click.UsageError("--delete and --exec exclude each other: exit 0 deletes")
-    source = Receiving(line.client(), line.sqs.queue(queue).name, wait, visibility_timeout)
-    if command is not None:
-        from sqsqlite.cli.work import Work
+    source = Receiving(line.client(), line.queue(queue).name, wait, visibility_timeout)
+    if retry_after is not None:
+        _check_visibility_timeout(line, retry_after)
+    with line.naming(source.name):  # another may delete it meanwhile
+        if command is not None:
+            from sqsqlite.cli.work import Work
 
-        work = Work(line, source, command, retry_after)
-        count = work.run(None if loop else number)
-    elif loop:
-        count = _print_for_ever(line, source, delete=delete)
-    else:
-        count = _print(line, source, number, delete=delete)
+            work = Work(line, source, command, retry_after)
+            count = work.run(None if loop else number)
+        elif loop:
+            count = _print_for_ever(line, source, delete=delete)
+        else:
+            count = _print(line, source, number, delete=delete)
     if not count:
         line.say(f"{source.name}: no message")
         if fail_empty:
             raise Failure("", EMPTY)
+
+
+def _check_visibility_timeout(line: CommandLine, seconds: int) -> None:
+    """Ask what the request would say, before a message is received that it is for.
+
+    Raises:
+        InvalidParameterValue: SQS does not allow so many seconds.
+    """
+    from sqsqlite import shapes
+    from sqsqlite.requests import ChangeMessageVisibility
+
+    given = {"QueueUrl": "any", "ReceiptHandle": "any", "VisibilityTimeout": seconds}
+    shapes.parse(ChangeMessageVisibility, given, line.open().settings.limits)
 
 
 class Receiving:
@@ -148,7 +168,7 @@ class Receiving:
     def for_ever(self, at_once: int = _A_CALL) -> Iterator[list[dict[str, Any]]]:
         """All messages there are and will be."""
         while True:
-            if found := self.some(at_once, wait=_LONGEST_WAIT if self._wait is None else self._wait):
+            if found := self.some(at_once, wait=_WAIT.high if self._wait is None else self._wait):
                 yield found
 
     def delete(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -184,5 +204,5 @@ def _print_for_ever(line: CommandLine, source: Receiving, *, delete: bool) -> in
 
 def _refuse_failed(failed: list[dict[str, Any]]) -> None:
     if failed:
-        reasons = "\n".join(f"{entry['Code']}: {entry['Message']}" for entry in failed)
+        reasons = "\n".join(f"{code_of(entry['Code'])}: {entry['Message']}" for entry in failed)
         raise Failure(f"{reasons}\n{len(failed)} printed, but not deleted", PARTIAL)

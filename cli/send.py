@@ -8,15 +8,19 @@ from typing import Any
 
 import click
 
+from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import message_of
+from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
+
+_DELAY = limits.SQS.delay_seconds
 
 
 @click.command("send")
 @queue_argument
 @click.argument("body")
-@click.option("--delay", type=int, metavar="SECONDS", help="0 to 900, before it becomes visible.")
+@click.option("--delay", type=int, metavar="SECONDS", help=f"Before it becomes visible, {span(_DELAY)}.")
 @click.option(
     "-a",
     "--attribute",
@@ -72,7 +76,7 @@ def send(
     common["attributes"] = _typed(attributes)
     common = {name: value for name, value in common.items() if value is not None}
     sqs = line.sqs_or_new if create else line.sqs
-    found = sqs.create_queue(queue) if create else sqs.queue(queue)
+    found = sqs.create_queue(queue) if create else line.queue(queue)
     if body != "-":
         sent = found.send(body, **common)
         line.print_rows([_row(sent)], ["message_id"])

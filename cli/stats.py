@@ -35,7 +35,7 @@ def stats(line: CommandLine, queue: str | None) -> None:
 def _statistics(line: CommandLine, queue: str | None) -> "list[QueueStatistics]":
     if queue is None:
         return line.sqs.stats()
-    name = line.sqs.queue(queue).name
+    name = line.queue(queue).name
     return [found for found in line.sqs.stats(name) if found.name == name]
 
 

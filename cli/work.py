@@ -5,20 +5,21 @@ import os
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
 from sqsqlite.cli.message_rows import received_row
+from sqsqlite.cli.signals import end, handled_by
 from sqsqlite.errors import SQSError
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from sqsqlite.cli.receive import Receiving
+
+_WAITING = b"waiting for the running command to end; another Ctrl-C ends it\n"
 
 
 class Work:
@@ -36,7 +37,7 @@ class Work:
         self._command = command
         self._retry_after = retry_after
         self._running = False
-        self._asked_to_stop = False
+        self._stopped_by = 0  # the signal that asked for the end
         self.done = 0
         self.failed = 0
 
@@ -48,11 +49,11 @@ class Work:
         Raises:
             Failure: the command failed for some.
         """
-        with self._stopped_by_signals():
+        with handled_by(self._stop, signal.SIGINT, signal.SIGTERM):
             for message in self._messages(number):
                 self._handle(message)
-                if self._asked_to_stop:
-                    raise KeyboardInterrupt
+                if self._stopped_by:
+                    end(self._stopped_by)
         self._line.say(f"{self.done:,} done, {self.failed:,} failed")
         if self.failed:
             raise Failure("", PARTIAL)
@@ -64,22 +65,13 @@ class Work:
         for [message] in portions:
             yield message
 
-    @contextmanager
-    def _stopped_by_signals(self) -> Iterator[None]:
-        def stop(_number: int, _frame: "FrameType | None") -> None:
-            if not self._running or self._asked_to_stop:
-                raise KeyboardInterrupt
-            self._asked_to_stop = True
-
-        if threading.current_thread() is not threading.main_thread():
-            yield  # signals belong to the main thread
-            return
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _stop(self, number: int, _frame: "FrameType | None") -> None:
+        if not self._running or self._stopped_by:
+            end(number)
+        self._stopped_by = number
+        if not self._line.options.get("quiet"):
+            # A handler runs between any two instructions, perhaps inside a write to sys.stderr: past its buffer.
+            os.write(2, _WAITING)
 
     def _handle(self, message: dict[str, Any]) -> None:
         self._running = True

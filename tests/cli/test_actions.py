@@ -53,9 +53,16 @@ def test_a_queue_is_found_by_name_url_of_any_host_or_arn(run, sqs, named):
     assert len(sqs.queue("orders")) == 1
 
 
-def test_a_queue_url_that_is_none_is_sqs_s_error(run, sqs):
-    refused = run("purge-queue", "--queue-url", "not a queue")
-    assert (refused.code, refused.err) == (1, "QueueDoesNotExist: The specified queue does not exist.\n")
+@pytest.mark.parametrize("named", ["not a queue", "nope"])
+def test_a_queue_url_that_is_none_is_named(run, sqs, path, named):
+    said = f"QueueDoesNotExist: {named}: no such queue in {path} (there are: orders)\n"
+    refused = run("purge-queue", "--queue-url", named)
+    assert (refused.code, refused.err) == (1, said)
+    assert run("get-queue-url", "--queue-name", "nope").err.startswith(
+        "QueueDoesNotExist: nope: no such queue"
+    )
+    refused = run("purge-queue", "--cli-input-json", json.dumps({"QueueUrl": named}))
+    assert (refused.code, refused.err) == (1, said)
 
 
 def test_query_and_text_fill_a_shell_variable(run, sqs):
@@ -123,9 +130,7 @@ def test_failed_entries_are_printed_and_exit_with_4(run, sqs):
 def test_what_the_file_refuses_is_an_error_of_sqs_and_what_the_line_lacks_one_of_usage(run, sqs):
     refused = run("send-message", "--queue-url", "orders", "--message-body", "hi", "--delay-seconds", "901")
     assert refused.code == 1
-    assert refused.err.startswith(
-        "InvalidParameterValueException: Value 901 for parameter DelaySeconds is invalid."
-    )
+    assert refused.err.startswith("InvalidParameterValue: Value 901 for parameter DelaySeconds is invalid.")
     assert run("send-message", "--queue-url", "orders").code == 2
     assert "--message-body" in run("send-message", "--queue-url", "orders").err
     assert (

@@ -103,10 +103,36 @@ def test_flags_that_would_mislead_are_refused(run, sqs, verb, flag):
     assert run(flag, "x", verb).code == 2
 
 
-def test_an_error_of_sqs_is_its_code_and_message(run, sqs):
-    refused = run("receive", "nowhere")
+def test_an_error_of_sqs_is_its_class_in_python_and_its_message(run, sqs):
+    refused = run("send", "orders", "hi", "--delay", "901")
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err == "QueueDoesNotExist: The specified queue does not exist.\n"
+    assert refused.err.startswith("InvalidParameterValue: Value 901 for parameter DelaySeconds is invalid.")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["send", "x"], ["receive"], ["peek"], ["tail"], ["stats"], ["purge", "--yes"], ["delete", "--yes"]],
+    ids=" ".join,
+)
+def test_a_queue_that_is_not_there_is_named_with_its_file_and_those_that_are(run, sqs, path, words):
+    verb, *rest = words
+    refused = run(verb, "ordesr", *rest)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == f"QueueDoesNotExist: ordesr: no such queue in {path} (there are: orders)\n"
+
+
+def test_of_many_queues_those_of_similar_names_are_told(run, sqs, path):
+    for number in range(20):
+        sqs.create_queue(f"part-{number:02}")
+    said = run("peek", "order").err
+    assert said == f"QueueDoesNotExist: order: no such queue in {path} (there are: orders, ...)\n"
+    said = run("peek", "x").err
+    assert said.endswith("(there are: orders, part-00, part-01, part-02, part-03, ...)\n")
+
+
+def test_a_file_without_queues_is_told_to_be_one(run, path):
+    sqsqlite.connect(path).close()
+    assert run("peek", "x").err.endswith(f"no such queue in {path} (it has no queues)\n")
 
 
 def test_an_error_of_the_file_is_its_name_and_message(run, path):
@@ -201,6 +227,17 @@ def test_no_verb_is_left_out_of_this_table_of_what_reads():
     files = {"db", "backup", "restore", "check", "dump", "load", "demo", "completion", "create"}
     everyday = {verb for verb, found in VERBS.items() if not found.home.startswith("actions:")}
     assert everyday - files - READING.keys() == set()
+
+
+def test_sigterm_ends_it_with_143_and_no_traceback(path, sqs):
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "tail", "orders", "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    sqs.queue("orders").send("now it follows")
+    assert b"now it follows" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    out, errors = process.communicate()
+    assert (process.returncode, out, errors) == (143, b"", b"")
 
 
 def test_colours_are_for_terminals_alone(run, sqs):

@@ -10,6 +10,7 @@ import pytest
 from sqsqlite.cli import main
 from sqsqlite.cli.failures import EXIT_CODES
 from sqsqlite.cli.verbs import VERBS
+from sqsqlite.errors import by_query_code
 from tests.packaging.checkout import ROOT
 
 HEAVY = ("alembic", "boto3", "jmespath", "msgspec", "pysqlite3", "sqlalchemy", "sqlite3")
@@ -44,10 +45,48 @@ def test_the_document_lists_every_command_option_and_exit_code():
         assert f"| {code} | {meaning.partition(';')[0].partition(':')[0]}" in text.replace("`", "")
 
 
-def test_unknown_command_is_a_usage_error(run):
-    refused = run("frobnicate")
+def test_the_document_tells_each_error_s_other_names():
+    """The key service's errors come from Amazon alone."""
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| `(\w+)` \|$", text, re.MULTILINE))
+    names = {(kind.__name__, kind.query_code, kind.code) for kind in by_query_code.values()}
+    assert told == {found for found in names if len(set(found)) > 1 and not found[0].startswith("Kms")}
+
+
+def commands(command, words=()):
+    """A command and those below it, with the words that lead there."""
+    yield words, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from commands(child, (*words, name))
+
+
+def test_examples_stay_as_they_are_written_line_by_line(run, verb):
+    """Click joins lines that no mark keeps apart, and prints a mark that is not the one it knows."""
+    for words, command in commands(VERBS[verb].load(), (verb,)):
+        shown = run(*words, "--help").out
+        assert r"\b" not in shown
+        examples = re.findall(r"^ *(sqsqlite .*|.*\| sqsqlite .*)$", command.help, re.MULTILINE)
+        assert examples, words
+        lines = [line.strip() for line in shown.splitlines()]
+        assert [example for example in examples if len(example) < 74 and example not in lines] == []
+
+
+def test_the_help_of_the_whole_shows_its_examples_line_by_line(run):
+    shown = run("--help").out
+    assert r"\b" not in shown
+    assert "    sqsqlite create orders\n    sqsqlite send orders" in shown
+
+
+@pytest.mark.parametrize(
+    ("word", "similar"),
+    [("recieve", "did you mean receive"), ("send-mesage", "did you mean send-message"), ("frobnicate", "")],
+)
+def test_unknown_command_is_a_usage_error_that_names_similar_ones(run, word, similar):
+    refused = run(word)
     assert (refused.code, refused.out) == (2, "")
-    assert "frobnicate" in refused.err
+    assert f"there is no command {word}" in refused.err
+    assert similar in refused.err
+    assert ("did you mean" in refused.err) == bool(similar)
 
 
 def test_every_named_home_is_a_command(verb):

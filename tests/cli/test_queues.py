@@ -61,6 +61,21 @@ def test_create_again_is_no_error_unless_an_attribute_differs(run):
     assert run("create", "q", "-a", "DelaySeconds").code == 2
 
 
+def test_a_receive_count_without_a_dead_letter_queue_is_a_usage_error(run, path):
+    refused = run("create", "q", "--max-receive-count", 5)
+    assert refused.code == 2
+    assert "--max-receive-count belongs to --dead-letter-queue" in refused.err
+    assert not path.exists()
+
+
+def test_a_receive_count_is_checked_by_the_request(run):
+    run("create", "failed")
+    refused = run("create", "q", "--dead-letter-queue", "failed", "--max-receive-count", 1001)
+    assert refused.code == 1
+    assert "maxReceiveCount" in refused.err
+    assert [row["queue"] for row in run("queues").rows] == ["failed"]
+
+
 @pytest.mark.parametrize("verb", ["purge", "delete"])
 def test_without_a_terminal_nothing_is_destroyed_unless_yes_is_given(run, sqs, verb):
     sqs.queue("orders").send_many(["a", "b"])

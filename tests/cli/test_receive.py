@@ -75,13 +75,33 @@ def test_an_empty_queue_is_no_error_unless_asked_for(run, queue):
 
 @pytest.mark.parametrize(
     "words",
-    [["--delete", "--exec", "true"], ["--retry-after", "5"], ["-n", "0"], ["--wait", "21"]],
+    [["--delete", "--exec", "true"], ["--retry-after", "5"], ["-n", "0"], ["--wait", "soon"]],
     ids=" ".join,
 )
 def test_options_that_make_no_sense_are_refused(run, queue, words):
     queue.send("hi")
     assert run("receive", "orders", *words).code == 2
     assert queue.peek()[0].receive_count == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--wait", 21], ["--visibility-timeout", 43_201], ["--exec", "exit 1", "--retry-after", 43_201]],
+    ids=str,
+)
+def test_seconds_that_sqs_does_not_allow_are_refused_before_anything_is_received(run, queue, words):
+    queue.send("hi")
+    refused = run("receive", "orders", *words)
+    assert (refused.code, refused.err.partition(":")[0]) == (1, "InvalidParameterValue")
+    assert queue.peek()[0].receive_count == 0
+
+
+def test_native_limits_allow_a_longer_wait(run, queue):
+    queue.send("hi")
+    assert run("receive", "orders", "--wait", 30).code == 1
+    assert [row["body"] for row in run("--limits", "native", "receive", "orders", "--wait", 30).rows] == [
+        "hi"
+    ]
 
 
 def test_a_command_gets_the_message_and_exit_0_deletes_it(run, queue, path):
@@ -139,7 +159,7 @@ def test_a_message_lost_under_the_command_is_told_and_not_deleted(run, queue):
     queue.send("hi")
     ran = run("receive", "orders", "--visibility-timeout", 0, "--exec", "true")
     assert ran.code == 4
-    assert "InvalidParameterValueException: " in ran.err
+    assert "InvalidParameterValue: " in ran.err
     assert len(queue) == 1
 
 
@@ -154,9 +174,29 @@ def test_a_loop_works_until_sigterm_and_ends_its_command_first(queue, path):
         text=True,
         timeout=50,
     )
-    assert process.returncode == 130, process.stderr
+    assert process.returncode == 143, process.stderr
+    assert "waiting for the running command to end" in process.stderr
     assert (path.parent / "got").read_text().split() == ["a", "b", "end"]
     assert len(queue) == 0
+
+
+def test_a_second_signal_ends_the_command_that_is_waited_for(queue, path):
+    """The command tells its process number, ignores what the terminal sends, and would go on for long."""
+    queue.send("a")
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "receive", "orders", "--loop", "--exec", "echo $$; exec sleep 40"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    running = int(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.readline() == b"waiting for the running command to end; another Ctrl-C ends it\n"
+    os.kill(running, 0)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate() == (b"", b"")
+    assert process.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(running, 0)
 
 
 def test_an_idle_loop_ends_at_once(queue, path):

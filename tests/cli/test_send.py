@@ -1,12 +1,14 @@
 """`send`: one message, and standard input as messages."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
 from sqsqlite.cli import feed
+from tests.packaging.checkout import ROOT
 
 
 @pytest.fixture
@@ -199,6 +201,27 @@ def test_with_output_each_sent_message_is_a_row(run, sqs):
     assert [row["message_id"] for row in ran.rows] == [
         found.message_id for found in sqs.queue("orders").peek()
     ]
+
+
+def test_the_examples_in_the_document_run(run, sqs, path):
+    """Those queues are there that the examples do not make."""
+    sqs.create_queue("reports")
+    folder = path.parent
+    (folder / "messages.jsonl").write_text('{"body": "hi"}\n')
+    (folder / "report.txt").write_text("two\nlines\n")
+    (folder / "program.py").touch()
+    section = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8").partition("### Sending from standard")[2]
+    script = section.split("```")[1].replace("sqsqlite", f"{sys.executable} -m sqsqlite.cli")
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, "SQSQLITE_DB": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert [queue.name for queue in sqs.queues()] == ["files", "orders", "reports"]
 
 
 def test_input_forms_exclude_each_other(run, sqs):
