@@ -1,65 +1,22 @@
-"""What README.md shows is run, and what it lists is complete."""
+"""What README.md lists is complete, and what it names is there. Its programs are run by test_programs.py."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import sqsqlite
 from sqsqlite.cli.failures import EXIT_CODES
 from sqsqlite.cli.verbs import VERBS
+from tests.docs.programs import blocks, runnable
 from tests.packaging.checkout import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
 
-class Block(NamedTuple):
-    """A fenced block: its language, its text, and the text of the `text` block right behind it, if there is one."""
-
-    line: int
-    language: str
-    source: str
-    output: str | None
-
-
-def blocks(text):
-    fences = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-    return [Block(text.count("\n", 0, fence.start()) + 1, *fence.groups()) for fence in fences.finditer(text)]
-
-
 BLOCKS = blocks(README)
-COMMANDS = {"python": [sys.executable, "-W", "error", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
-RUNNABLE = [block for block in BLOCKS if block.language in COMMANDS]
-
-
-@pytest.mark.parametrize(
-    "block", RUNNABLE, ids=[f"line {block.line}, {block.language}" for block in RUNNABLE]
-)
-def test_it_runs_as_shown(block, tmp_path):
-    """Each in a folder of its own, and with the output shown below it, if any is."""
-    if "sqsqlite.boto" in block.source:
-        pytest.importorskip("boto3")
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    run = subprocess.run(
-        [*COMMANDS[block.language], block.source],
-        cwd=tmp_path,
-        env={"PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=50,
-    )
-    assert run.returncode == 0, run.stderr
-    if block.output is not None:
-        assert run.stdout == block.output
-    else:
-        assert run.stdout.strip() != ""
+RUNNABLE = runnable(README)
 
 
 def test_there_is_something_to_run():
@@ -95,6 +52,12 @@ def test_every_option_of_connect_is_listed_with_its_default():
     listed = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", section, re.MULTILINE))
     options = list(inspect.signature(sqsqlite.connect).parameters.values())[1:]
     assert listed == {option.name: repr(option.default).replace("'", '"') for option in options}
+
+
+def test_the_wheel_that_is_named_is_the_one_that_is_built():
+    shown = re.findall(r"dist/(\S+?\.whl)", README)
+    assert len(shown) == 2
+    assert set(shown) == {f"sqsqlite-{sqsqlite.__version__}-py3-none-any.whl"}
 
 
 def test_exit_codes_are_where_the_readme_points():

@@ -1,0 +1,25 @@
+"""The fenced blocks of a page: programs, commands, and what they print."""
+
+import re
+import sys
+from typing import NamedTuple
+
+COMMANDS = {"python": [sys.executable, "-W", "error", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text, and the text of the `text` block right behind it, if there is one."""
+
+    line: int
+    language: str
+    source: str
+    output: str | None
+
+
+def blocks(text: str) -> list[Block]:
+    fences = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+    return [Block(text.count("\n", 0, fence.start()) + 1, *fence.groups()) for fence in fences.finditer(text)]
+
+
+def runnable(text: str) -> list[Block]:
+    return [block for block in blocks(text) if block.language in COMMANDS]

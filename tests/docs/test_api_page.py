@@ -1,0 +1,113 @@
+"""docs/api.md tells of every public name, argument and error."""
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+
+import sqsqlite
+from sqsqlite import boto, errors
+from tests.packaging.checkout import ROOT
+
+PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^#{2,3} ([^\n]+)\n(.*?)(?=^#{2,3} |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+DESCRIBED = [sqsqlite.SQS, sqsqlite.Queue, sqsqlite.Message]
+MEMBERS = [
+    (kind, name) for kind in DESCRIBED for name, _ in inspect.getmembers(kind) if not name.startswith("_")
+]
+
+
+def is_told(name, text):
+    """In a piece of code, whole: `name` or `call(name=1)`."""
+    return any(re.search(rf"\b{name}\b", code) for code in re.findall(r"`([^`\n]+)`", text))
+
+
+def arguments(function):
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "options")]
+
+
+def test_every_public_name_is_in_the_table_at_the_top():
+    top = PAGE.split("\n## ")[0]
+    assert [name for name in dir(sqsqlite) if name[0] != "_" and f"[`sqsqlite.{name}`](#" not in top] == []
+
+
+@pytest.mark.parametrize(("kind", "name"), MEMBERS, ids=[f"{kind.__name__}.{name}" for kind, name in MEMBERS])
+def test_every_member_and_its_arguments_are_told(kind, name):
+    member = inspect.getattr_static(kind, name)
+    heading = f"{kind.__name__}.{name}"
+    if heading not in SECTIONS:
+        assert isinstance(member, property) or inspect.ismemberdescriptor(member), f"no section {heading}"
+        assert is_told(name, SECTIONS[kind.__name__])
+    elif inspect.isfunction(member):
+        assert [given for given in arguments(member) if not is_told(given, SECTIONS[heading])] == []
+
+
+def test_no_section_is_left_of_a_member_that_is_gone():
+    shown = [
+        heading.split(".") for heading in SECTIONS if heading.split(".")[0] in ("SQS", "Queue", "Message")
+    ]
+    assert [
+        name for name in shown if len(name) == 2 and not hasattr(getattr(sqsqlite, name[0]), name[1])
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "kind", [sqsqlite.SentMessage, sqsqlite.Peeked, sqsqlite.QueueStatistics], ids=lambda kind: kind.__name__
+)
+def test_every_field_is_told(kind):
+    section = SECTIONS[kind.__name__]
+    assert [field.name for field in dataclasses.fields(kind) if not is_told(field.name, section)] == []
+
+
+@pytest.mark.parametrize("name", ["connect", "client"])
+def test_the_signature_is_the_real_one(name):
+    signature = inspect.signature(getattr(sqsqlite, name))
+    plain = [
+        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
+    ]
+    shown = str(inspect.Signature(plain)).replace("'", '"')
+    assert f"`{name}{shown}`" in SECTIONS[f"sqsqlite.{name}"]
+
+
+def test_every_option_has_its_row():
+    listed = re.findall(r"^\| `(\w+)` \|", SECTIONS["sqsqlite.connect"], re.MULTILINE)
+    assert listed == arguments(sqsqlite.connect)
+
+
+@pytest.mark.parametrize("function", [boto.client, boto.resource, boto.attach], ids=lambda one: one.__name__)
+def test_botos_arguments_are_told(function):
+    section = SECTIONS["sqsqlite.boto"]
+    [shown] = re.findall(rf"`boto\.{function.__name__}\((.+?)\)`", section)
+    assert [name for name in arguments(function) if name not in shown] == []
+
+
+def test_the_clients_own_members_are_told():
+    """Those that are no action of SQS's: the actions are boto3's."""
+    section = SECTIONS["sqsqlite.client"]
+    own = [
+        name
+        for name, member in inspect.getmembers(sqsqlite.Client)
+        if name[0] != "_" and "Source: API_" not in (inspect.getdoc(member) or "")
+    ]
+    assert {"close", "get_paginator", "exceptions"} <= set(own)
+    assert [name for name in own if not is_told(name, section)] == []
+
+
+def test_the_manual_clocks_calls_are_told():
+    calls = {name for name in vars(sqsqlite.ManualClock) if name[0] != "_"}
+    assert set(re.findall(r"^\| `(\w+)\(", SECTIONS["ManualClock"], re.MULTILINE)) == calls
+
+
+def test_the_tree_of_errors_is_the_real_one():
+    """Each class under the one that it is a kind of."""
+    tree = re.findall(r"^```text\n(SQSQLiteError.*?)^```", SECTIONS["Errors"], re.MULTILINE | re.DOTALL)[0]
+    above, shown = [], {}
+    for line in tree.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 4
+        name = line.split()[0]
+        above = [*above[:depth], name]
+        shown[name] = above[-2] if depth else "Exception"
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert shown == {kind.__name__: kind.__bases__[0].__name__ for kind in kinds}
