@@ -62,17 +62,23 @@ class CommandLine:
             self.say_path()
             if self.options.get("out"):
                 _ = self.output  # a path that can't be written is told before anything is done
-            if not create and not self.path.exists():
+            if not (create or self.exists):
                 raise self.missing()
             from sqsqlite.service.opening import open_store
 
             self._store = open_store(self.path, **self.connect_options)
         return self._store
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file. An empty one is none yet: SQLite would take it, and tables would be made in it."""
+        return self.path.exists() and not (self.path.is_file() and not self.path.stat().st_size)
+
     def missing(self) -> Failure:
         """What a verb says that found no file."""
+        what = "the file is empty" if self.path.exists() else "there is no such file"
         return Failure(
-            f"NoSuchFile: {self.path}: there is no such file. `sqsqlite create QUEUE` makes it; "
+            f"NoSuchFile: {self.path}: {what}. `sqsqlite create QUEUE` makes it; "
             "--db FILE or SQSQLITE_DB names another",
             FAILED,
         )

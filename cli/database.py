@@ -93,6 +93,6 @@ def upgrade(line: CommandLine, dry_run: bool, no_backup: bool) -> None:
 
 def _existing(line: CommandLine) -> Path:
     line.say_path()
-    if not line.path.exists():
+    if not line.exists:
         raise line.missing()
     return line.path

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import click
+
 from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
-from sqsqlite.errors import ParamValidationError, SQSError
+from sqsqlite.errors import SQSError, SQSQLiteError
 
 if TYPE_CHECKING:
     from sqsqlite import SQS, Queue
@@ -61,17 +63,14 @@ class Feed:
 
     Attributes:
         message_of: makes `Queue.send`'s arguments of a record, or raises ValueError.
-        refused_path: where refused records go, as JSON lines that can be fed again; None: the first one ends it all.
-        refused: how many there were.
+        aside: where refused records go; None: the first one ends it all.
     """
 
     sqs: "SQS"
     queue: "Queue"
     message_of: Callable[[bytes], dict[str, Any]]
-    refused_path: Path | None = None
-    refused: int = 0
+    aside: "Aside | None" = None
     sent: int = 0
-    _file: IO[str] | None = field(default=None, init=False)
 
     def send(self, portion: list[Record]) -> "list[SentMessage]":
         """Send a portion in one commit.
@@ -79,66 +78,72 @@ class Feed:
         Raises:
             Failure: a record was refused and there is no place for such. Those before it were sent.
         """
-        messages = []
-        failure: Failure | None = None
-        for number, raw in portion:
-            try:
-                messages.append((number, self.message_of(raw)))
-            except ValueError as error:
-                failure = self._refuse(number, {"raw": raw.decode(errors="replace")}, str(error))
-                if failure is not None:
-                    break
-        sent = self._send(messages) if messages else []
-        if failure is not None:
-            raise self._ended(failure)
-        return sent
-
-    def _send(self, messages: list[tuple[int, dict[str, Any]]]) -> "list[SentMessage]":
         try:
-            sent = self.queue.send_many([message for _, message in messages])
-        except (SQSError, ParamValidationError, TypeError):
+            messages = [self.message_of(raw) for _, raw in portion]
+            sent = self.queue.send_many(messages)
+        except (SQSError, ValueError, TypeError):
             # One of them is refused, so none was sent: find out which, still in one commit.
-            return self._send_singly(messages)
+            return self._send_singly(portion)
         self.sent += len(sent)
         return sent
 
-    def _send_singly(self, messages: list[tuple[int, dict[str, Any]]]) -> "list[SentMessage]":
+    def _send_singly(self, portion: list[Record]) -> "list[SentMessage]":
         sent = []
         failure: Failure | None = None
         with self.sqs.transaction():
-            for number, message in messages:
+            for number, raw in portion:
+                message: dict[str, Any] = {"raw": raw.decode(errors="replace")}
                 try:
+                    message = self.message_of(raw)
                     sent.append(self.queue.send(**message))
-                except (SQSError, ParamValidationError, TypeError) as error:
-                    text = str(error) if isinstance(error, TypeError) else failure_of(error).message
-                    failure = self._refuse(number, message, text)
-                    if failure is not None:
+                except (SQSError, ValueError, TypeError) as error:
+                    text = failure_of(error).message if isinstance(error, SQSQLiteError) else str(error)
+                    if self.aside is None:
+                        failure = Failure(f"line {number}: {text}")
                         break
+                    self.aside.put({**message, "line": number, "error": text})
         self.sent += len(sent)
         if failure is not None:
-            raise self._ended(failure)
+            raise Failure(f"{failure.message}\n{self.sent:,} sent before it, none after")
         return sent
 
-    def _refuse(self, number: int, message: dict[str, Any], error: str) -> Failure | None:
-        """Set a record aside; the failure that ends it all where there is no place for it."""
-        self.refused += 1
-        if self.refused_path is None:
-            return Failure(f"line {number}: {error}")
-        if self._file is None:
-            self._file = self.refused_path.open("x", encoding="utf-8")
-        self._file.write(json.dumps({**message, "line": number, "error": error}, default=_as_json) + "\n")
-        self._file.flush()
-        return None
 
-    def _ended(self, failure: Failure) -> Failure:
-        return Failure(f"{failure.message}\n{self.sent:,} sent before it, none after", failure.exit_code)
+class Aside:
+    """The file of refused records: JSON lines in the order of the input, to be mended and fed again.
+
+    Made at once, so that a place that can't be written is told before anything is sent.
+
+    Args:
+        path: a file that is not there, or empty as an earlier run may have left it that was killed.
+
+    Raises:
+        Failure: it can't be made.
+        UsageError: it holds something.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.count = 0
+        try:
+            if path.exists() and path.stat().st_size:
+                raise click.UsageError(f"{path} exists already: --refused names another file")
+            self._file: IO[str] = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise Failure(f"{path}: {error.strerror}, and refused lines would go there") from error
+
+    def put(self, row: dict[str, Any]) -> None:
+        """Write a record; `line` and `error` are members of it."""
+        self.count += 1
+        self._file.write(json.dumps(row, default=_as_json) + "\n")
+        self._file.flush()
 
     def close(self) -> Failure | None:
-        """Close the file of refused records; the failure to end with if there are any."""
-        if self._file is None:
-            return None
+        """Close the file; the failure to end with. Without a refused record there is neither."""
         self._file.close()
-        return Failure(f"{self.refused:,} refused: {self.refused_path}", PARTIAL)
+        if not self.count:
+            self.path.unlink()
+            return None
+        return Failure(f"{self.count:,} refused: {self.path}", PARTIAL)
 
 
 def _as_json(value: Any) -> Any:

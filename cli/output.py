@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import IO, Any
 
+from sqsqlite.cli.failures import Failure
+
 Row = Mapping[str, Any]
 
 
@@ -20,7 +22,7 @@ class Output:
         coloured: whether a terminal may be shown colours.
 
     Raises:
-        OSError: the file can't be made.
+        Failure: the file can't be made.
     """
 
     def __init__(
@@ -36,7 +38,10 @@ class Output:
         self._query = query
         self._file: IO[str] | None = None
         if path not in (None, "-"):
-            self._file = open(str(path), "w", encoding="utf-8")  # noqa: SIM115 - open for the run
+            try:
+                self._file = open(str(path), "w", encoding="utf-8")  # noqa: SIM115 - open for the run
+            except OSError as error:
+                raise Failure(f"--out {path}: {error.strerror}") from error
 
     @property
     def is_terminal(self) -> bool:

@@ -1,13 +1,13 @@
 """The QUEUE of a command line, and the names that the shell completes it with."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import Failure
 from sqsqlite.cli.options import given
 from sqsqlite.errors import SQSQLiteError
 
@@ -25,11 +25,9 @@ class QueueName(click.types.StringParamType):
     ) -> list[CompletionItem]:
         """The names in the file that the line speaks of, as far as it is typed. Makes no file."""
         line = CommandLine({**_from_environment(), **given(ctx)})
-        if not Path(line.path).exists():
-            return []
         try:
             return [CompletionItem(queue.name) for queue in line.sqs.queues(incomplete)]
-        except SQSQLiteError:
+        except (Failure, SQSQLiteError):
             return []  # half a line is typed: there is nowhere to say it, and the finished command will
         finally:
             line.close()

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import message_of
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
+
+if TYPE_CHECKING:
+    from sqsqlite.cli.feed import Feed
 
 _DELAY = limits.SQS.delay_seconds
 
@@ -73,6 +76,8 @@ def send(
     """
     if jsonl + nul + raw > 1:
         raise click.UsageError("--jsonl, --nul and --raw exclude each other")
+    if refused_path is not None and not continue_on_error:
+        raise click.UsageError("--refused belongs to --continue-on-error")
     common["attributes"] = _typed(attributes)
     common = {name: value for name, value in common.items() if value is not None}
     sqs = line.sqs_or_new if create else line.sqs
@@ -81,28 +86,18 @@ def send(
         sent = found.send(body, **common)
         line.print_rows([_row(sent)], ["message_id"])
         return
-    if continue_on_error:
-        refused_path = refused_path or Path(f"{found.name}-refused.jsonl")
-        if refused_path.exists():
-            raise click.UsageError(f"{refused_path} exists already: --refused names another file")
-    else:
-        refused_path = None
-    _send_input(line, sqs, found, _reader(common, jsonl, nul or raw), refused_path, _separator(nul, raw))
+    from sqsqlite.cli.feed import Aside, Feed
+
+    aside = Aside(refused_path or Path(f"{found.name}-refused.jsonl")) if continue_on_error else None
+    feed = Feed(sqs, found, _reader(common, jsonl, nul or raw), aside)
+    _send_input(line, feed, _separator(nul, raw))
 
 
-def _send_input(
-    line: CommandLine,
-    sqs: Any,
-    queue: Any,
-    message: Callable[[bytes], dict[str, Any]],
-    refused_path: Path | None,
-    separator: bytes,
-) -> None:
-    from sqsqlite.cli.feed import Feed, records
+def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
+    from sqsqlite.cli.feed import records
     from sqsqlite.cli.progress import Progress
 
     stream = sys.stdin.buffer
-    feed = Feed(sqs, queue, message, refused_path)
     progress = Progress(stream, shown=not line.options.get("quiet"))
 
     def sent_rows() -> Iterator[dict[str, Any]]:
@@ -121,7 +116,7 @@ def _send_input(
                 pass
     finally:
         progress.clear()
-        failure = feed.close()
+        failure = feed.aside.close() if feed.aside else None
     line.say(progress.summary)
     if failure is not None:
         raise failure

@@ -40,6 +40,22 @@ def test_a_missing_file_is_told_and_not_made(run, path, verb):
     assert list(path.parent.iterdir()) == []
 
 
+@pytest.mark.parametrize("verb", READING)
+def test_an_empty_file_is_told_and_left_empty(run, path, verb):
+    """To SQLite it is a database without tables: a look would fill it."""
+    path.touch()
+    refused = run(verb, *READING[verb])
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(f"NoSuchFile: {path}: the file is empty.")
+    assert [(found.name, found.stat().st_size) for found in path.parent.iterdir()] == [(path.name, 0)]
+
+
+def test_an_empty_file_becomes_one_where_a_queue_is_made(run, path):
+    path.touch()
+    assert run("create", "q").code == 0
+    assert [row["queue"] for row in run("queues").rows] == ["q"]
+
+
 @pytest.mark.parametrize(
     "words",
     [["create", "q"], ["create-queue", "--queue-name", "q"], ["send", "q", "hi", "--create"]],
@@ -178,7 +194,7 @@ def test_out_writes_the_data_to_a_file(run, sqs, path):
 def test_out_that_cannot_be_written_stops_before_anything_is_done(run, sqs):
     sqs.queue("orders").send("hi")
     refused = run("receive", "orders", "--delete", "--out", "no/such/folder.json")
-    assert refused.code == 1
+    assert (refused.code, refused.err) == (1, "--out no/such/folder.json: No such file or directory\n")
     assert len(sqs.queue("orders")) == 1
     assert sqs.queue("orders").peek()[0].receive_count == 0
 

@@ -159,7 +159,7 @@ def test_refused_lines_are_set_aside_and_the_others_sent(run, sqs, bodies, path)
     assert "7 refused: orders-refused.jsonl" in ran.err
     assert bodies() == ["1", "3", "10"]
     aside = [json.loads(line) for line in (path.parent / "orders-refused.jsonl").read_text().splitlines()]
-    assert sorted(line["line"] for line in aside) == REFUSED
+    assert [line["line"] for line in aside] == REFUSED
     assert all(line["error"] for line in aside)
 
 
@@ -177,6 +177,24 @@ def test_refused_lines_never_overwrite_earlier_ones(run, sqs, path):
     assert refused.code == 2
     assert (path.parent / "orders-refused.jsonl").read_text() == "precious"
     assert len(sqs.queue("orders")) == 0
+
+
+def test_a_place_for_refused_lines_that_cannot_be_written_stops_before_anything_is_sent(run, sqs):
+    words = ["--continue-on-error", "--refused", "no/such/folder.jsonl"]
+    refused = run("send", "orders", "-", *words, input="x")
+    assert refused.code == 1
+    assert refused.err.startswith("no/such/folder.jsonl: No such file or directory")
+    assert len(sqs.queue("orders")) == 0
+
+
+def test_without_refused_lines_no_file_is_left(run, sqs, path):
+    assert run("send", "orders", "-", "--continue-on-error", input="x").code == 0
+    assert not (path.parent / "orders-refused.jsonl").exists()
+
+
+def test_an_empty_file_that_a_killed_run_left_is_no_obstacle(run, sqs, path):
+    (path.parent / "orders-refused.jsonl").touch()
+    assert run("send", "orders", "-", "--continue-on-error", input="x\n\xff").code == 0
 
 
 @pytest.mark.parametrize("bad", REFUSED)
@@ -226,6 +244,11 @@ def test_the_examples_in_the_document_run(run, sqs, path):
 
 def test_input_forms_exclude_each_other(run, sqs):
     assert run("send", "orders", "-", "--raw", "--jsonl", input="x").code == 2
+
+
+def test_a_place_for_refused_lines_belongs_to_going_on(run, sqs):
+    assert run("send", "orders", "-", "--refused", "aside.jsonl", input="x").code == 2
+    assert len(sqs.queue("orders")) == 0
 
 
 def test_an_unknown_queue_is_told_before_input_is_read(run, sqs):
