@@ -8,8 +8,11 @@ LIMIT makes SQLite prepare the statement again at each run (it plans by the valu
 # --- the file ---------------------------------------------------------------------------------------------------
 
 FIND_META_TABLE = """
--- Is this a queue's file?
-SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sqs_meta'
+-- Is this a queue's file? An application's own table of the name has other columns.
+SELECT 1 FROM sqlite_schema
+WHERE
+    type = 'table' AND name = 'sqs_meta'
+    AND (SELECT count(*) FROM pragma_table_info('sqs_meta') WHERE name IN ('name', 'number', 'bytes')) = 3
 """
 
 COUNT_SCHEMA_OBJECTS = """

@@ -5,7 +5,8 @@ import secrets
 from pathlib import Path
 
 from sqsqlite import statements as sql
-from sqsqlite.errors import CannotOpen, MissingFolder, NotAdopted, ReadOnlyFile
+from sqsqlite.errors import CannotOpen, MissingFolder, NotADatabase, NotAdopted, ReadOnlyFile
+from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import ddl, meta
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
@@ -21,12 +22,15 @@ APPLICATION_ID = 0x53515371
 PAGE_SIZE = 2048
 AUTO_VACUUM = 2  # incremental: a purge can give its space back to the disk without VACUUM
 
+# SQLite's smallest page. It takes a file of one byte for an empty one, and would write over it.
+SMALLEST_FILE_BYTES = 512
+
 
 def check_path(path: Path) -> None:
     """Refuse what cannot become a queue's file, before SQLite touches it.
 
     Raises:
-        MissingFolder, CannotOpen, ReadOnlyFile: as their names say.
+        MissingFolder, CannotOpen, ReadOnlyFile, NotADatabase: as their names say.
     """
     folder = path.parent
     if not folder.is_dir():
@@ -36,6 +40,8 @@ def check_path(path: Path) -> None:
     if path.exists():
         if not path.is_file():
             raise CannotOpen(f"{path}: is not a regular file")
+        if 0 < (size_bytes := path.stat().st_size) < SMALLEST_FILE_BYTES:
+            raise NotADatabase(f"{path}: {size_bytes} bytes, so the file is not a SQLite database")
         if not os.access(path, os.R_OK | os.W_OK):
             raise ReadOnlyFile(f"{path}: this user may not write the file")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -43,7 +49,7 @@ def check_path(path: Path) -> None:
 
 
 def is_ours(connection: Connection) -> bool:
-    """Whether the database holds queue tables of whatever version."""
+    """Whether the database holds queue tables of whatever version; a table that only shares a name is none."""
     return connection.execute(sql.FIND_META_TABLE).fetchone() is not None
 
 
@@ -57,7 +63,7 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
     """Make `path` a queue's file if it is none yet. The caller holds the turn.
 
     Raises:
-        NotAdopted: somebody else's SQLite database, and `adopt` is False.
+        NotAdopted: somebody else's SQLite database, and `adopt` is False or a name of ours is taken.
         NotADatabase: something else altogether.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout, mode="rwc")
@@ -66,19 +72,23 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
             _use_wal(connection, path)  # a backup is one file without a WAL, and may have been copied here
             return
         fresh = is_empty(connection)
-        if not fresh and not adopt:
-            raise _not_adopted(path)
         if fresh:
             # Only before the first page is written do these two take effect.
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute(f"PRAGMA auto_vacuum = {AUTO_VACUUM}")
-        _use_wal(connection, path)
+            _use_wal(connection, path)  # spares a new file the rollback journal
+        else:
+            _check_adoption(connection, path, adopt)
         connection.execute("BEGIN IMMEDIATE")
         write_schema(connection)
         if fresh:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {ddl.SCHEMA_VERSION}")
         connection.execute("COMMIT")
+        if not fresh:
+            # Behind the schema: up to here a failure leaves an adopted file in its own journal mode. Should this one
+            # fail, the next open finds queue's tables and tries again.
+            _use_wal(connection, path)
     except dbapi.Error as error:
         raise translate(error, path) from error
     finally:
@@ -107,15 +117,14 @@ def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> m
     Nothing is laid beside the file, and no writer is waited for.
 
     Raises:
-        NotAdopted: a SQLite database without queues, and `adopt` is False.
+        NotAdopted: a SQLite database without queues, and `adopt` is False or a name of ours is taken.
         NotADatabase: something else altogether.
         SchemaTooOld, SchemaTooNew: another version's.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)
     try:
         if not is_ours(connection):
-            if not adopt and not is_empty(connection):
-                raise _not_adopted(path)
+            _check_adoption(connection, path, adopt)
             return None
         check_version(connection, path)
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -135,8 +144,17 @@ def make_folder(folder: Path) -> None:
         raise ReadOnlyFile(f"{folder}: cannot be made ({error.strerror})") from error
 
 
-def _not_adopted(path: Path) -> NotAdopted:
-    return NotAdopted(
-        f"{path}: a SQLite database without queues. adopt=True (on the command line --adopt) puts the queue's tables, "
-        "all named sqs_..., beside its own and switches it to WAL"
-    )
+def _check_adoption(connection: Connection, path: Path, adopt: bool) -> None:
+    """Refuse somebody's database unless it is to be adopted and leaves our names free. An empty one is nobody's."""
+    taken = connection.execute(LIST_SCHEMA_OBJECTS).fetchone()
+    if taken is not None:
+        kind, name, _ = taken
+        raise NotAdopted(
+            f"{path}: a SQLite database without queues, whose {kind} {name} has a name that the queue's own may need: "
+            "all of them are named sqs_.... Rename it, or keep the queues in another file"
+        )
+    if not adopt and not is_empty(connection):
+        raise NotAdopted(
+            f"{path}: a SQLite database without queues. adopt=True (on the command line --adopt) puts the queue's "
+            "tables, all named sqs_..., beside its own and switches it to WAL"
+        )

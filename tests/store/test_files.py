@@ -64,7 +64,9 @@ def test_empty_file_is_taken_as_a_new_one(path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"hello\n", b"{}" * 400, bytes(4096), secrets.token_bytes(10_000)], ids=len
+    "content",
+    [b"x", b"\0", b"hello\n", bytes(511), b"{}" * 400, bytes(4096), secrets.token_bytes(10_000)],
+    ids=len,
 )
 def test_file_that_is_no_database_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
@@ -102,6 +104,37 @@ def test_somebody_elses_database_is_refused_and_left_alone(shop):
     with pytest.raises(errors.NotAdopted, match="adopt=True"):
         sqsqlite.connect(shop)
     assert (fingerprint(shop), beside(shop)) == (before, [])
+
+
+@pytest.mark.parametrize(
+    ("named", "kind"),
+    [
+        ("CREATE TABLE sqs_queues (x)", "table sqs_queues"),
+        ("CREATE TABLE SQS_Meta (x)", "table SQS_Meta"),
+        ("CREATE TABLE sqs_meta (x)", "table sqs_meta"),
+        ("CREATE VIEW sqs_orders AS SELECT id FROM orders", "view sqs_orders"),
+        ("CREATE INDEX sqs_ix_leases_age ON orders (id)", "index sqs_ix_leases_age"),
+    ],
+)
+@pytest.mark.parametrize("adopt", [True, False])
+def test_database_with_a_name_of_ours_is_refused_and_left_alone(shop, named, kind, adopt):
+    run_sql(shop, named)
+    before = fingerprint(shop)
+    with pytest.raises(errors.NotAdopted, match=f"whose {kind} has a name"):
+        sqsqlite.connect(shop, adopt=adopt)
+    assert (fingerprint(shop), beside(shop)) == (before, [])
+
+
+def test_adoption_that_fails_half_way_leaves_the_file_as_it_was(shop, monkeypatch):
+    before = fingerprint(shop)
+    with monkeypatch.context() as patched:
+        patched.setattr(ddl, "STATEMENTS", (*ddl.STATEMENTS, "CREATE TABLE orders (x)"))
+        with pytest.raises(dbapi.OperationalError, match="orders already exists"):
+            sqsqlite.connect(shop, adopt=True)
+    assert run_sql(shop, "PRAGMA journal_mode") == [("delete",)]
+    assert fingerprint(shop) == before
+    sqsqlite.connect(shop, adopt=True).close()
+    assert run_sql(shop, "PRAGMA journal_mode") == [("wal",)]
 
 
 def test_adopted_database_keeps_all_that_was_its_own(shop):
