@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqsqlite import SQS, Queue
     from sqsqlite._client import Client
     from sqsqlite.cli.output import Output
+    from sqsqlite.cli.table import Column
     from sqsqlite.store.store import Store
 
 _OPENING = ("synchronous", "compat", "limits", "busy_timeout", "adopt", "region")
@@ -152,7 +153,7 @@ class CommandLine:
         )
 
     def print_rows(
-        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = (), *, endless: bool = False
+        self, rows: Iterable[Mapping[str, Any]], columns: "Sequence[Column]" = (), *, endless: bool = False
     ) -> None:
         """Print data; see `Output.rows`."""
         self.output.rows(rows, columns, endless=endless)

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +11,22 @@ import click
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import peeked_row
 from sqsqlite.cli.queue_names import queue_argument
+from sqsqlite.cli.table import Column, instant
 
 if TYPE_CHECKING:
     from sqsqlite.service.inspect import Peeked
 
-_COLUMNS = ("message_id", "state", "receive_count", "sent_at", "body")
+_ID, _BODY = Column("message_id"), Column("body", cut=True)
+_SENT_AT = Column("sent_at", "sent (UTC)", leave=1, shown=instant)
+_PEEKED = (_ID, Column("state", leave=3, width=9), Column("receive_count", "count", leave=2), _SENT_AT, _BODY)
+# In order of sending, so the instant stays as long as anything does.
+_TAILED = (
+    _ID,
+    Column("state", leave=2, width=9),
+    Column("receive_count", "count", leave=1),
+    replace(_SENT_AT, leave=3),
+    _BODY,
+)
 _FOLLOW_SECONDS = 0.25
 
 _how_many = click.option(
@@ -39,7 +51,7 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
     found = line.queue(queue).peek(number, hidden=hidden)
     if not found:
         line.say("no message hidden" if hidden else "no message visible")
-    line.print_rows((peeked_row(message) for message in found), _COLUMNS)
+    line.print_rows((peeked_row(message) for message in found), _PEEKED)
 
 
 @click.command("tail")
@@ -62,9 +74,9 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
     name = line.queue(queue).name
     rows = [peeked_row(message) for message in last_sent(line, name, number)]
     if not follow:
-        line.print_rows(rows, _COLUMNS)
+        line.print_rows(rows, _TAILED)
         return
-    line.print_rows(_followed(line, name, number), _COLUMNS, endless=True)
+    line.print_rows(_followed(line, name, number), _TAILED, endless=True)
 
 
 def last_sent(line: CommandLine, name: str, number: int) -> "list[Peeked]":

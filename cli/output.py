@@ -5,9 +5,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.failures import Failure
+
+if TYPE_CHECKING:
+    from sqsqlite.cli.table import Column, Table
 
 Row = Mapping[str, Any]
 
@@ -37,6 +40,7 @@ class Output:
         self._coloured = coloured
         self._query = query
         self._file: IO[str] | None = None
+        self._endless: Table | None = None
         if path not in (None, "-"):
             try:
                 self._file = open(str(path), "w", encoding="utf-8")  # noqa: SIM115 - open for the run
@@ -47,6 +51,11 @@ class Output:
     def is_terminal(self) -> bool:
         """Whether a human sees it as it comes."""
         return self._file is None and sys.stdout.isatty()
+
+    @property
+    def shows_tables(self) -> bool:
+        """Whether rows become a table on a terminal: words that explain it may follow."""
+        return self.is_terminal and self._form in (None, "table") and self._query is None
 
     def close(self) -> None:
         """Flush, and close the file if there is one."""
@@ -60,7 +69,7 @@ class Output:
     def rows(
         self,
         rows: Iterable[Row],
-        columns: Sequence[str] = (),
+        columns: "Sequence[Column]" = (),
         *,
         endless: bool = False,
         default: str | None = None,
@@ -70,12 +79,16 @@ class Output:
         Args:
             rows: values that JSON knows; all rows have the same keys.
             columns: those that a table and text show, in this order; () is all. The other formats show all always.
-            endless: they come one by one, so each is printed at once: lines of text on a terminal, no table.
+            endless: they come one by one, so each is printed at once; a table on a terminal where columns are named,
+                in as many calls as there are.
             default: the format where none was asked for, whatever the terminal.
         """
         if endless:
             for row in rows:
-                self._some_rows(self._one(row), columns, "text" if self.is_terminal else "jsonl")
+                if self._form is None and self._query is None and self.is_terminal and columns:
+                    self._endless_table(row, columns)
+                else:
+                    self._some_rows(self._one(row), columns, "text" if self.is_terminal else "jsonl")
                 self.flush()
             return
         if self._query is not None:
@@ -86,7 +99,7 @@ class Output:
     def _one(self, row: Row) -> list[Any]:
         return [row] if self._query is None else [self._query.search(row)]
 
-    def _some_rows(self, rows: Iterable[Any], columns: Sequence[str], default: str) -> None:
+    def _some_rows(self, rows: Iterable[Any], columns: "Sequence[Column]", default: str) -> None:
         form = self._form or default
         if form == "json":
             self._line(_indented(list(rows)))
@@ -97,7 +110,7 @@ class Output:
             self._csv(rows)
         elif form == "text":
             for row in rows:
-                self._line(_text_line(row, columns))
+                self._line(_text_line(row, [column.name for column in columns]))
         else:
             self._table(list(rows), columns)
 
@@ -140,16 +153,26 @@ class Output:
                 buffer.seek(0)
                 buffer.truncate()
 
-    def _table(self, rows: list[Any], columns: Sequence[str]) -> None:
-        from sqsqlite.cli.table import table_lines
+    def _table(self, rows: list[Any], columns: "Sequence[Column]") -> None:
+        from sqsqlite.cli.table import Table, plain_columns
 
         if rows:
-            names = list(columns) or (list(rows[0]) if isinstance(rows[0], Mapping) else ["value"])
-            cells = [_cells(row, names) for row in rows]
-            heading, *lines = table_lines(names, cells, width=_width() if self.is_terminal else None)
-            self._line(_bold(heading) if self.is_terminal and self._coloured else heading)
-            for line in lines:
-                self._line(line)
+            columns = columns or plain_columns(list(rows[0]) if isinstance(rows[0], Mapping) else ["value"])
+            self._table_lines(Table(columns, _width() if self.is_terminal else None), rows, heading=True)
+
+    def _endless_table(self, row: Row, columns: "Sequence[Column]") -> None:
+        from sqsqlite.cli.table import Table
+
+        begins = self._endless is None
+        table = self._endless = self._endless or Table(columns, None)
+        table.width = _width()
+        self._table_lines(table, [row], heading=begins)
+
+    def _table_lines(self, table: "Table", rows: list[Any], *, heading: bool) -> None:
+        names = [column.name for column in table.columns]
+        for line in table.lines([_cells(row, names) for row in rows]):
+            self._line(_bold(line) if heading and self.is_terminal and self._coloured else line)
+            heading = False
 
 
 def cell_text(value: Any) -> str:

@@ -8,6 +8,7 @@ from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import QueueName, queue_argument
+from sqsqlite.cli.table import Column, age
 
 if TYPE_CHECKING:
     from sqsqlite.service.inspect import QueueStatistics
@@ -40,7 +41,18 @@ def queues(line: CommandLine, prefix: str) -> None:
     ]
     if not rows:
         line.say(f"no queue's name begins with {prefix!r}" if prefix else "no queues")
-    line.print_rows(rows)
+    line.print_rows(rows, [*counts_columns(), Column("dead_letter_queue", "dead letters to", leave=1)])
+
+
+def counts_columns() -> list[Column]:
+    """Columns of a queue's counts and age, as `queues`, `stats` and `top` show them."""
+    return [
+        Column("queue"),
+        Column("visible"),
+        Column("in_flight", "flight"),
+        Column("delayed", leave=10),
+        Column("oldest_seconds", "age", shown=age),
+    ]
 
 
 def target_name(found: "QueueStatistics") -> str | None:

@@ -11,11 +11,17 @@ from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure, code_of
 from sqsqlite.cli.message_rows import received_row
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
+from sqsqlite.cli.table import Column, instant
 
 if TYPE_CHECKING:
     from sqsqlite._client import Client
 
-_COLUMNS = ("message_id", "receive_count", "sent_at", "body")
+_COLUMNS = (
+    Column("message_id"),
+    Column("receive_count", "count", leave=2),
+    Column("sent_at", "sent (UTC)", leave=1, shown=instant),
+    Column("body", cut=True),
+)
 _A_CALL = limits.SQS.max_number_of_messages.high
 _WAIT = limits.SQS.receive_message_wait_time_seconds
 _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds

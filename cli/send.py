@@ -13,6 +13,7 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import message_of
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
+from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
     from sqsqlite.cli.feed import Feed
@@ -84,7 +85,7 @@ def send(
     found = sqs.create_queue(queue) if create else line.queue(queue)
     if body != "-":
         sent = found.send(body, **common)
-        line.print_rows([_row(sent)], ["message_id"])
+        line.print_rows([_row(sent)], [Column("message_id")])
         return
     from sqsqlite.cli.feed import Aside, Feed
 
@@ -110,7 +111,7 @@ def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
     rows = sent_rows()
     try:
         if "output" in line.options:
-            line.print_rows(rows, ["message_id"])
+            line.print_rows(rows, [Column("message_id")])
         else:
             for _ in rows:
                 pass

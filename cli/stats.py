@@ -7,29 +7,51 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.keys import Wait, quit_key
+from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.queue_names import QueueName
-from sqsqlite.cli.queues import target_name
+from sqsqlite.cli.queues import counts_columns, target_name
+from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
     from sqsqlite.service.inspect import QueueStatistics
 
 _SORTS = {"name": "queue", "visible": "visible", "age": "oldest_seconds", "in-flight": "in_flight"}
+_ACTIVITY = (
+    Column("sent", leave=7),
+    Column("received", "recv", leave=6),
+    Column("deleted", "del", leave=5),
+    Column("dead_lettered", "dead", leave=3),
+    Column("empty_receives", "empty", leave=2),
+    Column("dead_letter_queue", "dead letters to", leave=1),
+)
+_RATES = (
+    # Before a rate leaves, the count of delayed messages does: rates are what `top` is for.
+    Column("sent_per_s", "sent/s", leave=13),
+    Column("received_per_s", "recv/s", leave=12),
+    Column("deleted_per_s", "del/s", leave=11),
+    Column("dead_lettered_per_s", "dead/s", leave=1),
+)
 
 
 @click.command("stats")
 @click.argument("queue", metavar="[QUEUE]", required=False, type=QueueName())
 @click.pass_obj
 def stats(line: CommandLine, queue: str | None) -> None:
-    r"""Show counts, ages and the running minute's activity.
+    r"""Show counts, ages, and the activity of the last minute or two.
 
     \b
       sqsqlite stats
       sqsqlite stats orders --query '[0].visible'
 
-    visible, in_flight and delayed are exact; sent, received, deleted, dead_lettered and empty_receives count from the
-    beginning of the running minute.
+    visible, in_flight and delayed are exact. sent, received, deleted, dead_lettered and empty_receives are those of
+    the running minute and the one before it: since activity_since.
     """
-    line.print_rows(_stats_row(found) for found in _statistics(line, queue))
+    found = _statistics(line, queue)
+    line.print_rows((_stats_row(one) for one in found), [*counts_columns(), *_ACTIVITY])
+    if found and line.output.shows_tables:
+        since = (instant(found[0].activity_since) or "")[11:16]
+        line.say(f"sent to empty: since {since} UTC, the last minute or two")
 
 
 def _statistics(line: CommandLine, queue: str | None) -> "list[QueueStatistics]":
@@ -39,18 +61,25 @@ def _statistics(line: CommandLine, queue: str | None) -> "list[QueueStatistics]"
     return [found for found in line.sqs.stats(name) if found.name == name]
 
 
-def _stats_row(found: "QueueStatistics") -> dict[str, Any]:
+def _counts_row(found: "QueueStatistics") -> dict[str, Any]:
     return {
         "queue": found.name,
         "visible": found.visible,
         "in_flight": found.in_flight,
         "delayed": found.delayed,
         "oldest_seconds": round(found.age_of_oldest_seconds),
+    }
+
+
+def _stats_row(found: "QueueStatistics") -> dict[str, Any]:
+    return {
+        **_counts_row(found),
         "sent": found.sent,
         "received": found.received,
         "deleted": found.deleted,
         "dead_lettered": found.dead_lettered,
         "empty_receives": found.empty_receives,
+        "activity_since": instant(found.activity_since),
         "dead_letter_queue": target_name(found),
     }
 
@@ -68,44 +97,50 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
       sqsqlite top --once --output json
 
     Rates are messages a second since the last refresh. Where there is no terminal, plain text one below the other.
-    Ctrl-C ends it.
+    q ends it, and so does Ctrl-C.
     """
     screen = line.output.is_terminal and not once and "output" not in line.options
-    for rows in _refreshed(line, interval):
-        rows.sort(key=lambda row: row[_SORTS[sort]], reverse=sort != "name")
-        if screen:
-            click.clear()
-            click.echo(f"{line.path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}\n")
-        line.output.rows(rows, default="table")
-        line.output.flush()
-        if once:
-            return
+    with quit_key() as wait:
+        for rows in _refreshed(line, interval, wait):
+            rows.sort(key=lambda row: row[_SORTS[sort]], reverse=sort != "name")
+            if screen:
+                click.clear()
+                click.echo(f"{line.path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}  (q ends it)\n")
+            line.output.rows(rows, [*counts_columns(), *_RATES], default="table")
+            line.output.flush()
+            if once:
+                return
 
 
-def _refreshed(line: CommandLine, interval: float) -> Iterator[list[dict[str, Any]]]:
-    before = {found.name: found for found in line.sqs.stats()}
-    while True:
-        started = time.monotonic()
-        time.sleep(interval)
-        now = {found.name: found for found in line.sqs.stats()}
-        seconds = time.monotonic() - started
+def _refreshed(line: CommandLine, interval: float, wait: Wait) -> Iterator[list[dict[str, Any]]]:
+    """Rows after each interval, until the wait says that it is over."""
+    from sqsqlite.service.caller import LOCAL
+    from sqsqlite.service.inspect import statistics
+
+    store = line.open()
+    looked_ms = begun_ms = store.clock.now_ms()
+
+    def look() -> "dict[str, QueueStatistics]":
+        # All looks count from the same minute on, so what lies between two of them is exact.
+        return {found.name: found for found in statistics(store, LOCAL, since_ms=begun_ms)}
+
+    before = look()
+    while not wait(interval):
+        now, now_ms = look(), store.clock.now_ms()
+        seconds = (now_ms - looked_ms) / 1000
         yield [_top_row(found, before.get(name), seconds) for name, found in now.items()]
-        before = now
+        before, looked_ms = now, now_ms
 
 
 def _top_row(now: "QueueStatistics", before: "QueueStatistics | None", seconds: float) -> dict[str, Any]:
     def rate(name: str) -> float:
-        count: int = getattr(now, name)
         earlier: int = 0 if before is None else getattr(before, name)
-        # Below the earlier count a new minute has begun: what came before it in this interval is not seen.
-        return round((count - earlier if count >= earlier else count) / seconds, 1)
+        # Less than before: the queue is another one of the same name.
+        count: int = getattr(now, name) - earlier
+        return round(max(count, 0) / seconds, 1)
 
     return {
-        "queue": now.name,
-        "visible": now.visible,
-        "in_flight": now.in_flight,
-        "delayed": now.delayed,
-        "oldest_seconds": round(now.age_of_oldest_seconds),
+        **_counts_row(now),
         "sent_per_s": rate("sent"),
         "received_per_s": rate("received"),
         "deleted_per_s": rate("deleted"),

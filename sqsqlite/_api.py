@@ -198,7 +198,7 @@ class SQS:
         return [Queue(self._store, row.name) for row in inspect.statistics(self._store, LOCAL, prefix)]
 
     def stats(self, prefix: str = "") -> "list[inspect.QueueStatistics]":
-        """Counts, ages and the running minute's activity of all queues (whose names begin with `prefix`)."""
+        """Counts, ages and the last two minutes' activity of all queues (whose names begin with `prefix`)."""
         return inspect.statistics(self._store, LOCAL, prefix)
 
     @contextmanager

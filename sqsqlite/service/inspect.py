@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
 
 _PAGE = 500
+_MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,9 @@ class QueueStatistics:
         visible, in_flight, delayed: exact counts.
         oldest_sent_at: milliseconds since 1970 UTC of the oldest message there is, None in an empty queue.
         age_of_oldest_seconds: the same as an age; 0 in an empty queue.
-        sent, received, deleted, dead_lettered, empty_receives: since the running minute began.
+        sent, received, deleted, dead_lettered, empty_receives: since `activity_since`.
         dead_letter_target_arn: of the RedrivePolicy, if there is one.
+        activity_since: milliseconds since 1970 UTC: the beginning of a minute.
     """
 
     name: str
@@ -43,6 +45,7 @@ class QueueStatistics:
     dead_lettered: int
     empty_receives: int
     dead_letter_target_arn: str | None
+    activity_since: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +73,41 @@ class Peeked:
     dead_letter_source_arn: str | None
 
 
-def statistics(store: "Store", caller: "Caller", prefix: str = "") -> list[QueueStatistics]:
-    """All queues of the account whose names begin with `prefix`, at one instant."""
+def statistics(
+    store: "Store", caller: "Caller", prefix: str = "", *, since_ms: int | None = None
+) -> list[QueueStatistics]:
+    """All queues of the account whose names begin with `prefix`, at one instant.
+
+    Args:
+        since_ms: milliseconds since 1970 UTC: activity is counted from the beginning of this instant's minute on.
+            Unless said, from the minute before the running one: at the turn of a minute all of the running one is
+            nothing, and these are never less than a whole minute's.
+    """
     bounds = {"account_id": caller.account_id, "prefix": prefix, "upper_name": prefix + "\U0010ffff"}
     with store.reading() as connection:
         now_ms = store.clock.now_ms()
+        since = now_ms - _MINUTE_MS if since_ms is None else since_ms
+        since -= since % _MINUTE_MS
         return [
-            _statistics(connection, row, now_ms) for row in connection.execute(sql.STATS, bounds).fetchall()
+            _statistics(connection, row, now_ms, since)
+            for row in connection.execute(sql.STATS, bounds).fetchall()
         ]
 
 
-def _statistics(connection: Any, row: tuple[Any, ...], now_ms: int) -> QueueStatistics:
-    name, _, epoch_id, fifo, _, retention, target, *_, minute_at, sent, received, deleted, dead, empty = row
+def _statistics(connection: Any, row: tuple[Any, ...], now_ms: int, since: int) -> QueueStatistics:
+    name, queue_id, epoch_id, fifo, _, retention, target, *_ = row
+    open_minute = row[10:]  # minute_at, sent, received, deleted, dead_lettered, empty_receives
     visible, in_flight, delayed = exact_counts(
         connection, {"epoch_id": epoch_id, "message_retention_period_seconds": retention}, now_ms
     )
     bounds = {"epoch_id": epoch_id, "expired_at": now_ms - retention * 1000}
     oldest = connection.execute(sql.SELECT_OLDEST, bounds).fetchone()[0]
-    if minute_at != now_ms - now_ms % 60_000:
-        sent = received = deleted = dead = empty = 0  # an older minute that nobody has closed yet
+    minutes = connection.execute(sql.SELECT_ACTIVITY, {"queue_id": queue_id, "since_at": since}).fetchall()
+    if open_minute[0] >= since:
+        minutes.append(open_minute)
+    sent, received, deleted, dead_lettered, empty_receives = (
+        sum(minute[place] for minute in minutes) for place in range(1, 6)
+    )
     return QueueStatistics(
         name,
         bool(fifo),
@@ -100,9 +119,10 @@ def _statistics(connection: Any, row: tuple[Any, ...], now_ms: int) -> QueueStat
         sent,
         received,
         deleted,
-        dead,
-        empty,
+        dead_lettered,
+        empty_receives,
         target,
+        since,
     )
 
 

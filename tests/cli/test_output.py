@@ -8,7 +8,9 @@ import pytest
 
 from sqsqlite.cli.aws_text import text_lines
 from sqsqlite.cli.output import Output
-from sqsqlite.cli.table import screen_width, table_lines
+from sqsqlite.cli.queues import counts_columns
+from sqsqlite.cli.stats import _ACTIVITY
+from sqsqlite.cli.table import Column, Table, age, screen_width
 
 ROWS = [
     {"name": "a", "count": 1, "parts": {"x": "y"}, "none": None},
@@ -21,6 +23,7 @@ def printed(capsys):
     def of(rows, form=None, *columns, query=None, **options):
         import jmespath
 
+        columns = [Column(name) for name in columns]
         Output(form, query=None if query is None else jmespath.compile(query)).rows(rows, columns, **options)
         return capsys.readouterr().out
 
@@ -69,11 +72,83 @@ def test_rows_that_come_endlessly_are_printed_one_by_one(printed, capsys):
     assert json.loads(printed(rows(), endless=True)) == ROWS[1]
 
 
-def test_a_table_that_is_too_wide_cuts_its_widest_cells():
-    lines = list(table_lines(["id", "body"], [["12345", "x" * 1000], ["1", "☂" * 30]], width=30))
-    assert max(map(screen_width, lines)) <= 30
+def table(columns, rows, width):
+    return list(Table(columns, width).lines(rows))
+
+
+def test_a_table_that_is_too_wide_cuts_the_widest_text_that_may_be_cut():
+    columns = [Column("id"), Column("body", cut=True), Column("remark", cut=True)]
+    lines = table(columns, [["12345", "x" * 1000, "short"], ["1", "☂" * 50, "y" * 30]], 70)
+    assert max(map(screen_width, lines)) == 70
     assert lines[1].startswith("12345  xxx")
-    assert lines[1].endswith("…")
+    assert lines[1].endswith("…  short")
+    assert lines[2].endswith("y" * 30)
+
+
+STATISTICS = [*counts_columns(), *_ACTIVITY]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("name", ["orders", "a-queue-with-a-longer-name"])
+def test_headings_and_ids_are_never_cut_whatever_the_width(width, name):
+    row = [
+        name,
+        12_345,
+        678,
+        90,
+        200_000,
+        1_234,
+        1_234,
+        1_200,
+        34,
+        5_678,
+        "a-queue-with-a-longer-name-failed",
+    ]
+    heading, line = table(STATISTICS, [row], width)
+    assert max(screen_width(heading), screen_width(line)) <= width
+    assert "…" not in heading + line
+    assert line.split()[:3] == [name, "12345", "678"]
+    assert heading.split()[:3] == ["queue", "visible", "flight"]
+
+
+def test_the_least_important_columns_are_left_out_first():
+    columns = [Column("id"), Column("second", leave=2), Column("first", leave=1), Column("body", cut=True)]
+    row = ["x" * 36, "s" * 10, "f" * 10, "b" * 100]
+    shown = {width: table(columns, [row], width)[0].split() for width in (82, 81, 70, 69)}
+    assert shown == {
+        82: ["id", "second", "first", "body"],
+        81: ["id", "second", "body"],
+        70: ["id", "second", "body"],
+        69: ["id", "body"],
+    }
+
+
+def test_rows_that_come_one_by_one_have_one_heading_and_stand_below_each_other():
+    found = Table([Column("state", width=9), Column("body", cut=True)], 40)
+    lines = [line for row in (["visible", "a"], ["in flight", "b"]) for line in found.lines([row])]
+    assert lines == ["state      body", "visible    a", "in flight  b"]
+
+
+def test_rows_that_come_endlessly_are_one_table_on_a_terminal(printed, monkeypatch):
+    monkeypatch.setattr(Output, "is_terminal", True)
+    shown = printed(iter(ROWS), None, "name", "count", endless=True)
+    assert shown.splitlines() == ["\x1b[1mname  count\x1b[0m", "a         1", 'b,"c"     20']
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (7199, "120m"),
+        (7200, "2h"),
+        (172_800, "2d"),
+        (1_209_600, "14d"),
+    ],
+)
+def test_an_age_is_told_in_the_unit_that_fits(seconds, text):
+    assert age(seconds) == text
 
 
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("größe", 5), ("日本", 4), ("e\u0301", 1)])

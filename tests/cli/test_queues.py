@@ -111,37 +111,3 @@ def test_delete_takes_the_queue_away(run, sqs):
     assert run("delete", "orders", "--yes").code == 0
     assert run("queues").rows == []
     assert run("delete", "orders", "--yes").err.partition(":")[0] == "QueueDoesNotExist"
-
-
-def test_stats_count_exactly(run, sqs):
-    queue = sqs.queue("orders")
-    queue.send_many(["a", "b"])
-    queue.receive()[0].delete()
-    sqs.create_queue("orders-2")
-    [row] = run("stats", "orders").rows
-    assert (row["queue"], row["visible"], row["in_flight"]) == ("orders", 1, 0)
-    assert [row["queue"] for row in run("stats").rows] == ["orders", "orders-2"]
-    assert run("stats", "nowhere").code == 1
-
-
-def test_top_once_shows_every_queue_in_the_order_asked_for(run, sqs):
-    sqs.create_queue("busy").send_many(["a"] * 3)
-    words = ["top", "--once", "--interval", "0.1"]
-    assert [row["queue"] for row in run(*words, "--output", "jsonl").rows] == ["busy", "orders"]
-    lines = run(*words, "--sort", "name").out.splitlines()
-    assert lines[0].split()[:2] == ["queue", "visible"]
-    assert [line.split()[0] for line in lines[1:]] == ["busy", "orders"]
-
-
-def test_rates_are_counted_from_one_look_to_the_next():
-    """A count below the earlier one means that a minute has begun in between."""
-    from dataclasses import replace
-
-    from sqsqlite.cli.stats import _top_row
-    from sqsqlite.service.inspect import QueueStatistics
-
-    before = QueueStatistics("q", False, 5, 0, 0, None, 0.0, 100, 40, 40, 0, 0, None)
-    now = replace(before, sent=130, received=4, deleted=40)
-    row = _top_row(now, before, 2.0)
-    assert (row["sent_per_s"], row["received_per_s"], row["deleted_per_s"]) == (15.0, 2.0, 0.0)
-    assert _top_row(now, None, 2.0)["sent_per_s"] == 65.0

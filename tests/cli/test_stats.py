@@ -1,0 +1,130 @@
+"""`stats` and `top`: exact counts, activity over the turn of a minute, rates, and the key that ends it."""
+
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import sqsqlite
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.keys import quit_key
+from sqsqlite.cli.stats import _refreshed, _top_row
+
+COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
+
+
+@pytest.fixture
+def clock():
+    return sqsqlite.ManualClock()
+
+
+@pytest.fixture
+def watched(path, clock):
+    """A file on a manual clock, where a minute has just begun, and the queue `orders` in it."""
+    with sqsqlite.connect(path, clock=clock) as opened:
+        opened.create_queue("orders")
+        clock.advance(ms=60_000 - clock.now_ms() % 60_000)
+        yield opened
+
+
+def test_stats_count_exactly(run, sqs):
+    queue = sqs.queue("orders")
+    queue.send_many(["a", "b"])
+    queue.receive()[0].delete()
+    sqs.create_queue("orders-2")
+    [row] = run("stats", "orders").rows
+    assert (row["queue"], row["visible"], row["in_flight"], row["sent"]) == ("orders", 1, 0, 2)
+    assert [row["queue"] for row in run("stats").rows] == ["orders", "orders-2"]
+    assert run("stats", "nowhere").code == 1
+
+
+def test_activity_is_that_of_the_running_minute_and_the_one_before(watched, clock):
+    """At the turn of a minute it does not fall to nothing, and what is two minutes old is not in it."""
+    queue = watched.queue("orders")
+    began = clock.now_ms()
+    queue.send_many(["a", "b"])
+    sent, since = [], []
+    for _ in range(4):
+        [found] = watched.stats()
+        sent.append(found.sent)
+        since.append(found.activity_since - began)
+        clock.advance(seconds=30)
+    assert (sent, since) == ([2, 2, 2, 2], [-60_000, -60_000, 0, 0])
+    assert watched.stats()[0].sent == 0
+
+
+def test_activity_of_a_minute_that_is_closed_and_of_the_open_one_add_up(watched, clock):
+    queue = watched.queue("orders")
+    queue.send_many(["a", "b"])
+    clock.advance(seconds=60)
+    queue.send("c")
+    queue.receive()[0].delete()
+    [found] = watched.stats()
+    assert (found.sent, found.received, found.deleted, found.dead_lettered) == (3, 1, 1, 0)
+
+
+def test_top_once_shows_every_queue_in_the_order_asked_for(run, sqs):
+    sqs.create_queue("busy").send_many(["a"] * 3)
+    words = ["top", "--once", "--interval", "0.1"]
+    assert [row["queue"] for row in run(*words, "--output", "jsonl").rows] == ["busy", "orders"]
+    lines = run(*words, "--sort", "name").out.splitlines()
+    assert lines[0].split()[:2] == ["queue", "visible"]
+    assert [line.split()[0] for line in lines[1:]] == ["busy", "orders"]
+
+
+def test_rates_are_counted_from_one_look_to_the_next(watched):
+    [before] = watched.stats()
+    row = _top_row(replace(before, sent=30, received=4), before, 2.0)
+    assert (row["sent_per_s"], row["received_per_s"], row["deleted_per_s"]) == (15.0, 2.0, 0.0)
+    assert _top_row(replace(before, sent=30), None, 2.0)["sent_per_s"] == 15.0
+
+
+def test_rates_miss_nothing_at_the_turn_of_a_minute(watched, clock, path):
+    """Ten messages every 20 s, sent before the turn of a minute and after it."""
+    line = CommandLine({"db": str(path)})
+    line._store = watched._store
+    rates = []
+
+    def wait(_seconds):
+        watched.queue("orders").send_many(["before"] * 5)
+        clock.advance(seconds=20)
+        watched.queue("orders").send_many(["after"] * 5)
+        return len(rates) == 12
+
+    for [row] in _refreshed(line, 20.0, wait):
+        rates.append(row["sent_per_s"])
+    assert rates == [0.5] * 12
+
+
+def test_q_ends_the_wait_and_other_keys_do_not(monkeypatch):
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        with quit_key() as wait:
+            os.write(ours, b"x")
+            assert not wait(0.05)
+            os.write(ours, b"q")
+            assert wait(50)
+    os.close(ours)
+
+
+def test_q_ends_top_on_a_terminal(path, sqs):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "top", "--interval", "0.1"], stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while b"orders" not in shown:
+        shown += os.read(ours, 4096)
+    os.write(ours, b"q")
+    try:
+        while os.read(ours, 4096):
+            pass
+    except OSError:
+        pass  # how Linux tells that nobody holds the other end any more
+    assert process.wait() == 0
+    os.close(ours)
