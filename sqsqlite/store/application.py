@@ -99,6 +99,7 @@ class Application:
         """COMMIT by `commit`, leave the turn, wake the waiters."""
         tx = connection.transaction
         try:
+            self._store.headroom.require_margin(connection)
             commit()
         except dbapi.Error as error:
             raise commit_error(error, self._store.path) from error

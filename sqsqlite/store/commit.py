@@ -14,7 +14,9 @@ from sqsqlite.errors import Busy, CommitInDoubt, DiskFull, StoreError
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import BALLAST_PIECES
+from sqsqlite.store.room import make_room
 from sqsqlite.store.translate import BUSY, FULL, commit_error, primary_code, translate
+from sqsqlite.store.upkeep import Wal
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -175,7 +177,8 @@ class GroupCommit:
                 )
                 raise
             code = primary_code(error)
-            if code == FULL and tries < LAST_TRY and store.make_room(first=not tries):
+            is_full = code == FULL or isinstance(error, DiskFull)
+            if is_full and tries < LAST_TRY and make_room(store, first=not tries):
                 self._transact(group, committed, tries=tries + 1)
             elif len(group) > 1 and isinstance(error, dbapi.Error) and code != BUSY:
                 # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
@@ -194,7 +197,7 @@ class GroupCommit:
         store = self._store
         store.headroom.wal_in_the_way = False
         refused = [entry for entry in group if isinstance(entry.error, DiskFull)]
-        if refused and store.upkeep.begin_wal_again("TRUNCATE"):
+        if refused and store.upkeep.begin_wal_again("TRUNCATE") is Wal.BEGUN:
             self._transact(refused, committed, tries=LAST_TRY)
 
     def _attempt(self, connection: Any, group: list[_Entry]) -> "Transaction":
@@ -208,6 +211,7 @@ class GroupCommit:
             _run_with_savepoints(tx, group)
         self._store.drain_empty_receives(tx)
         write_counts(tx)
+        self._store.headroom.require_margin(connection)
         try:
             connection.execute("COMMIT")
         except Exception as error:

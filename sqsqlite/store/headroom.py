@@ -5,6 +5,9 @@ which covers what the WAL has yet to add to the file. A ballast file beside the 
 piece by piece when SQLite finds the disk full for all that (another program filled it), and the WAL begins again in
 the space that it has. In pieces, because the WAL would take all of it and leave nothing to the file that it is copied
 into. Sends stay refused until the ballast can be laid again.
+
+A reader that stays keeps the WAL from beginning again, so that receives and deletes make it longer, too. They may use
+the ballast, but never what the next checkpoint adds to the file: without that, the space would be lost for ever.
 """
 
 import os
@@ -19,8 +22,9 @@ from sqsqlite.store.connections import Connection
 BALLAST = 1024 * 1024
 SMALLEST_BALLAST = 256 * 1024
 BALLAST_PIECES = 4
-# Bytes that a small commit adds to the WAL, generously: some ten pages.
+# Bytes that a small commit adds to the WAL, generously: some ten pages; and each row changed beyond it.
 COMMIT_BYTES = 48 * 1024
+CHANGE_BYTES = 6 * 1024
 # Seconds between two looks at the file system, at most: other programs fill it too.
 LOOK_EVERY_SECONDS = 0.1
 
@@ -39,6 +43,71 @@ class Headroom:
         self._lock = threading.Lock()
         self._looked_at = float("-inf")
         self._budget_bytes = 0
+        # The same for the WAL, which every commit makes longer.
+        self._wal_looked_at = float("-inf")
+        self._wal_budget_bytes = 0
+        # Where the transaction at hand began: its connection's changes, and the pages of the file.
+        self._watched: tuple[int, int] | None = None
+
+    def is_look_due(self) -> bool:
+        """Whether a transaction about to begin should `look`: now and then, or each time when little is left."""
+        self._wal_budget_bytes -= COMMIT_BYTES
+        return self._wal_budget_bytes <= 0 or time.monotonic() - self._wal_looked_at >= LOOK_EVERY_SECONDS
+
+    def look(self, connection: Connection) -> bool:
+        """Whether the WAL may grow for some transactions to come, whoever reads. The caller holds the turn."""
+        self._watched = None
+        free, total = self._space()
+        owed, _ = self._file(connection)
+        self._let_wal_grow((free - owed - self._ballast_bytes(total)) // 4)
+        return self._wal_budget_bytes > 0
+
+    def wal_began_again(self) -> None:
+        """The next transactions use the space that the WAL has, and what is free: nothing is owed to the file."""
+        free, _ = self._space()
+        self._let_wal_grow((free + self._size(Path(f"{self._path}-wal"))) // 4)
+
+    def _let_wal_grow(self, size_bytes: int) -> None:
+        self._wal_budget_bytes = size_bytes
+        self._wal_looked_at = time.monotonic()
+
+    def has_margin(self, connection: Connection) -> bool:
+        """Whether a small commit leaves what the next checkpoint adds to the file."""
+        free, _ = self._space()
+        owed, _ = self._file(connection)
+        return free >= owed + COMMIT_BYTES
+
+    def watch(self, connection: Connection) -> None:
+        """Measure the transaction that `connection` is about to begin: see `require_margin`."""
+        self._watched = connection.total_changes, self._page_count(connection)
+
+    def require_margin(self, connection: Connection) -> None:
+        """Refuse to commit a transaction that is watched and would leave less than the next checkpoint needs.
+
+        Raises:
+            DiskFull: it is to be rolled back.
+        """
+        if self._watched is None:
+            return
+        changes, pages = self._watched
+        self._watched = None
+        new_pages = max(0, self._page_count(connection) - pages)
+        grown = COMMIT_BYTES + CHANGE_BYTES * (connection.total_changes - changes)
+        grown += new_pages * connection.execute("PRAGMA page_size").fetchone()[0]
+        free, _ = self._space()
+        owed, _ = self._file(connection)
+        if free < owed + grown:
+            raise self.kept_by_reader(connection)
+
+    def kept_by_reader(self, connection: Connection) -> DiskFull:
+        """The refusal of any transaction while the WAL can neither grow nor begin again."""
+        free, _ = self._space()
+        owed, _ = self._file(connection)
+        return DiskFull(
+            f"{self._path}: {free:,} bytes are free on the disk, and copying the WAL into the file takes {owed:,} of "
+            "them. A long reader keeps the WAL from beginning again: end it (a read transaction left open, an export), "
+            "or make room on the disk"
+        )
 
     def require(self, size_bytes: int, connection: Connection) -> None:
         """Refuse a send of `size_bytes`, in the transaction of `connection`, that would eat into the margin.
@@ -53,7 +122,7 @@ class Headroom:
             return
         with self._lock:
             free, total = self._space()
-            ballast = max(SMALLEST_BALLAST, min(BALLAST, total // 16))
+            ballast = self._ballast_bytes(total)
             owed, unused = self._file(connection)
             needed = ballast + owed + grown_bytes + max(0, grown_bytes - unused)
             laid = self._size(self._ballast)
@@ -72,13 +141,22 @@ class Headroom:
     def release(self) -> bool:
         """Give a piece of the ballast up. True: there was one, so trying again makes sense."""
         with self._lock:
-            self._budget_bytes = 0
+            self._budget_bytes = self._wal_budget_bytes = 0
             size_bytes = self._size(self._ballast)
             if not size_bytes:
                 return False
             piece = max(SMALLEST_BALLAST, size_bytes) // BALLAST_PIECES
             os.truncate(self._ballast, max(0, size_bytes - piece))
             return True
+
+    @staticmethod
+    def _ballast_bytes(total: int) -> int:
+        return max(SMALLEST_BALLAST, min(BALLAST, total // 16))
+
+    @staticmethod
+    def _page_count(connection: Connection) -> int:
+        pages: int = connection.execute("PRAGMA page_count").fetchone()[0]
+        return pages
 
     def _file(self, connection: Connection) -> tuple[int, int]:
         """Bytes by which the next checkpoint makes the file longer, and bytes in it that are free for new rows."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqsqlite.errors import DiskFull, InputOutputError, StoreClosed, StoreError, TransactionInProgress
 from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
-from sqsqlite.store import create, driver, foreign, meta
+from sqsqlite.store import create, driver, foreign, meta, room
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.commit import GroupCommit
 from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, disconnect
@@ -132,6 +132,8 @@ class Store:
 
     def begin(self, connection: Connection) -> Transaction:
         """BEGIN IMMEDIATE, and one look at the clock."""
+        if self.headroom.is_look_due():
+            room.keep_margin(self, connection)
         connection.execute("BEGIN IMMEDIATE")
         return Transaction(connection, self.clock.now_ms(), self.settings, self.headroom)
 
@@ -218,23 +220,6 @@ class Store:
             drained, self._empty_receives = self._empty_receives, Counter()
             for epoch_id, count in drained.items():
                 tx.delta(epoch_id).empty_receives += count
-
-    def make_room(self, *, first: bool) -> bool:
-        """The disk is full: let the WAL begin again in the space it has, with some of the ballast if need be.
-
-        The caller holds the turn.
-
-        Args:
-            first: not tried yet for the transaction at hand.
-
-        Returns:
-            Whether trying once more makes sense.
-        """
-        if first and self.upkeep.begin_wal_again("RESTART"):
-            return True
-        released = self.headroom.release()
-        self.upkeep.begin_wal_again("RESTART")
-        return released
 
     # --- reading
 

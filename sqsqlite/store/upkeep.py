@@ -5,6 +5,7 @@ has expired, and what a process leaves undone the next one finds. Chunks are sma
 themselves, so that no writer waits for more than a few milliseconds.
 """
 
+import enum
 import os
 import threading
 import time
@@ -25,12 +26,23 @@ CHECKPOINT_EVERY_COMMITS = 256
 CHUNK_COMMITS = 32
 # Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
 RESTART_ABOVE = 4 * 1024 * 1024
-# Milliseconds that it waits for readers of the old WAL: all writers wait with it.
+# Milliseconds that it waits for readers of the old WAL: all writers wait with it. And when the disk is full otherwise.
 RESTART_PATIENCE_MS = 5
+FULL_PATIENCE_MS = 100
+# Seconds between two looks at whether another checkpoint has ended.
+ANOTHER_CHECKPOINT_EVERY = 0.001
 # Seconds between two looks for expired messages and other things that time alone makes.
 LOOK_EVERY = 5.0
 # Seconds that `close` spends on sweeping what this process itself discarded.
 LAST_CHUNKS = 0.05
+
+
+class Wal(enum.Enum):
+    """What became of an attempt to copy the WAL into the file and to begin it again."""
+
+    BEGUN = "begun again"
+    KEPT = "kept by a reader"
+    NO_ROOM = "the file cannot grow"
 
 
 class Upkeep:
@@ -77,20 +89,26 @@ class Upkeep:
                 # with the next commit.
                 self._look_at = time.monotonic() + LOOK_EVERY
 
-    def begin_wal_again(self, mode: str) -> bool:
+    def begin_wal_again(self, mode: str, patience_ms: int = RESTART_PATIENCE_MS) -> Wal:
         """Copy the WAL into the file and begin it again. The caller holds the turn.
 
         Args:
             mode: "RESTART": in the space it has; "TRUNCATE": give that space back to the disk.
-
-        Returns:
-            Whether it worked: no reader still needs the old WAL, and the file had room.
+            patience_ms: to wait for readers; ten times as long for another checkpoint, which ends by itself.
         """
+        deadline = time.monotonic() + patience_ms / 100
         with self._store.watchers.lent() as connection:
-            try:
-                return self._restart(connection, mode)
-            except dbapi.Error:
-                return False
+            while True:
+                try:
+                    busy, frames = self._restart(connection, mode, patience_ms)
+                except dbapi.Error:
+                    return Wal.NO_ROOM  # or another failure, which the transaction at hand then meets itself
+                if not busy:
+                    return Wal.BEGUN
+                # No count of frames: it did not even begin, for another connection is at it.
+                if frames >= 0 or time.monotonic() > deadline:
+                    return Wal.KEPT
+                time.sleep(ANOTHER_CHECKPOINT_EVERY)
 
     def _round(self) -> None:
         if self._commits >= CHECKPOINT_EVERY_COMMITS:
@@ -121,14 +139,19 @@ class Upkeep:
                 return
             self._under_turn(lambda: self._restart(connection))
 
-    def _restart(self, connection: "Connection", mode: str = "RESTART") -> bool:
-        """A reader that stays, such as a dump into a slow pipe, makes the WAL longer and nobody wait."""
-        connection.execute(f"PRAGMA busy_timeout = {RESTART_PATIENCE_MS}").fetchall()
+    def _restart(
+        self, connection: "Connection", mode: str = "RESTART", patience_ms: int = RESTART_PATIENCE_MS
+    ) -> tuple[bool, int]:
+        """Whether somebody was in the way, and frames in the WAL: -1 if the checkpoint didn't begin.
+
+        A reader that stays, such as a dump into a slow pipe, makes the WAL longer and nobody wait.
+        """
+        connection.execute(f"PRAGMA busy_timeout = {patience_ms}").fetchall()
         try:
-            busy: int = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[0]
+            busy, frames, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
         finally:
             connection.execute(f"PRAGMA busy_timeout = {round(self._store.busy_timeout * 1000)}").fetchall()
-        return not busy
+        return bool(busy), frames
 
     @staticmethod
     def _wal_is_long(connection: object) -> bool:

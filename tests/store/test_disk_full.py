@@ -1,63 +1,25 @@
 """A full disk: sends are refused while receiving and deleting still work, and nothing is half done."""
 
-import os
-import subprocess
-
 import pytest
 
 import sqsqlite
 from sqsqlite.errors import DiskFull
 from sqsqlite.store.driver import dbapi
+from tests.store.full_disks import CHUNK, fill_by_another_program, fill_with_sends, free_bytes, small_disk
 from tests.store.inspection import assert_whole, rows
-
-CHUNK = 4096
 
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 2 MiB, as full as it gets after that."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        assert not os.environ.get("CI"), "run as root: a small file system has to be mounted"
-        pytest.skip("only root can mount a small file system")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "queues", folder], check=True)
-    try:
-        yield folder
-    finally:
-        # Lazily: the descriptors of the turns are kept until the process ends.
-        subprocess.run(["umount", "--lazy", folder], check=True)
+    """As full as it gets after that."""
+    with small_disk(tmp_path / "disk", size_mib=2) as mounted:
+        yield mounted
 
 
 @pytest.fixture(params=["FULL", "NORMAL"])
 def sqs(request, disk):
     with sqsqlite.connect(disk / "queues.db", synchronous=request.param) as opened:
         yield opened
-
-
-def fill_with_sends(queue, body):
-    """Send until refused: the message ids of what was accepted."""
-    sent = []
-    try:
-        while True:
-            sent.append(queue.send(body).message_id)
-    except DiskFull:
-        return sent
-
-
-def fill_by_another_program(disk, leave=0):
-    """Take all the space there is, to the last block but `leave` bytes."""
-    with (disk / "somebody-elses").open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * CHUNK)
-        except OSError:
-            file.truncate(max(0, file.tell() - leave))
-
-
-def free_bytes(disk):
-    status = os.statvfs(disk)
-    return status.f_bavail * status.f_frsize
 
 
 def drain(queue):
