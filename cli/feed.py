@@ -147,6 +147,11 @@ class Aside:
 
 
 def _as_json(value: Any) -> Any:
+    """What `message_of` has read, so that it reads the same again: bytes, and the digits of a number with a point."""
     import base64
+    from decimal import Decimal
 
-    return base64.b64encode(value).decode("ascii")
+    if not isinstance(value, Decimal):
+        return base64.b64encode(value).decode("ascii")
+    number = float(value)
+    return number if repr(number) == str(value) else {"DataType": "Number", "StringValue": str(value)}

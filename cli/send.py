@@ -10,7 +10,7 @@ import click
 
 from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.message_rows import message_of
+from sqsqlite.cli.message_rows import BadMessage, message_of
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column
@@ -155,7 +155,11 @@ def _text_line(record: bytes) -> dict[str, Any]:
 def _json_line(record: bytes) -> dict[str, Any]:
     from decimal import Decimal
 
-    return message_of(json.loads(_text(record)["body"], parse_float=Decimal))
+    try:
+        row = json.loads(_text(record)["body"], parse_float=Decimal)
+    except RecursionError as error:
+        raise BadMessage("nested too deeply for a message") from error
+    return message_of(row)
 
 
 def _typed(words: tuple[str, ...]) -> dict[str, Any] | None:

@@ -149,15 +149,18 @@ MIXED = [
     b'{"body": "8", "attributes": {"kind": true}}',
     b'{"body": "\xff"}',
     b'{"body": "10"}',
+    b'{"body": "", "attributes": {"price": 1.5, "exact": 1.50}}',
+    b"[" * 200_000,
+    b'{"body": "13"}',
 ]
-REFUSED = [2, 4, 5, 6, 7, 8, 9]
+REFUSED = [2, 4, 5, 6, 7, 8, 9, 11, 12]
 
 
 def test_refused_lines_are_set_aside_and_the_others_sent(run, sqs, bodies, path):
     ran = run("send", "orders", "-", "--jsonl", "--continue-on-error", input=b"\n".join(MIXED))
     assert ran.code == 4
-    assert "7 refused: orders-refused.jsonl" in ran.err
-    assert bodies() == ["1", "3", "10"]
+    assert "9 refused: orders-refused.jsonl" in ran.err
+    assert bodies() == ["1", "3", "10", "13"]
     aside = [json.loads(line) for line in (path.parent / "orders-refused.jsonl").read_text().splitlines()]
     assert [line["line"] for line in aside] == REFUSED
     assert all(line["error"] for line in aside)
@@ -169,6 +172,17 @@ def test_what_was_set_aside_can_be_mended_and_fed_again(run, sqs, bodies, path):
     mended = (path.parent / "aside.jsonl").read_text().replace("901", "0")
     assert run("send", "orders", "-", "--jsonl", input=mended).code == 0
     assert bodies() == ["late"]
+
+
+def test_what_was_set_aside_keeps_the_digits_of_numbers(run, sqs, path):
+    lines = '{"body": "", "attributes": {"price": 1.5, "exact": 1.50}}\n{"body": "x", "delay": 0.5}\n'
+    run("send", "orders", "-", "--jsonl", "--continue-on-error", "--refused", "aside.jsonl", input=lines)
+    first, second = (path.parent / "aside.jsonl").read_text().splitlines()
+    assert json.loads(second)["delay"] == 0.5
+    assert run("send", "orders", "-", "--jsonl", input=first.replace('""', '"mended"')).code == 0
+    [message] = sqs.queue("orders").peek()
+    numbers = {name: (value.data_type, value.string_value) for name, value in message.attributes.items()}
+    assert numbers == {"price": ("Number", "1.5"), "exact": ("Number", "1.50")}
 
 
 def test_refused_lines_never_overwrite_earlier_ones(run, sqs, path):
