@@ -119,6 +119,21 @@ def test_bodies_are_compared_only_on_demand(busy_file):
     assert "does not have the MD5" in finding.what
 
 
+@pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
+def test_bodies_in_an_adopted_file_of_another_encoding_are_sound(tmp_path, encoding):
+    """SQLite keeps them as the file's owner chose; MD5 is that of the UTF-8."""
+    connection = dbapi.connect(str(tmp_path / "shop.db"))
+    connection.execute(f"PRAGMA encoding = '{encoding}'")
+    connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+    connection.close()
+    with sqsqlite.connect(tmp_path / "shop.db", adopt=True) as sqs:
+        sqs.create_queue("orders").send_many(["a fence", "Zaun, grün \U0001f6a7"])
+        assert check(sqs._store, bodies=True) == []
+        assert break_it(sqs, "UPDATE sqs_messages SET body = CAST(x'00d8' AS TEXT) WHERE id = 1") == []
+        [finding] = check(sqs._store, bodies=True)
+        assert "message 1: its body does not have the MD5" in finding.what
+
+
 def test_attributes_that_cannot_be_read_are_told(busy_file):
     break_it(busy_file, "UPDATE sqs_messages SET attributes = '{' WHERE attributes IS NOT NULL")
     [finding] = check(busy_file._store, bodies=True)
