@@ -1,11 +1,12 @@
 """Options that every command takes, before the verb or after it."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import click
 
-from sqsqlite.limits import Range
+from sqsqlite.limits import BUSY_TIMEOUT_SECONDS, Range
 
 FORMATS = ("json", "jsonl", "table", "csv", "text")
 DEFAULT_PATH = "sqsqlite.db"
@@ -40,6 +41,13 @@ def _compile(context: click.Context, parameter: click.Parameter, value: str | No
             _keep(context, parameter, jmespath.compile(value))
         except jmespath.exceptions.JMESPathError as error:
             raise click.BadParameter(f"{value!r} is no JMESPath expression: {error}") from error
+
+
+def _keep_number(context: click.Context, parameter: click.Parameter, value: float | None) -> None:
+    """Click takes NaN for a number within any range."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("NaN is no number of seconds")
+    _keep(context, parameter, value)
 
 
 def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -86,7 +94,8 @@ _OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     },
     ("--busy-timeout",): {
         "metavar": "SECONDS",
-        "type": click.FloatRange(min=0),
+        "type": click.FloatRange(0, BUSY_TIMEOUT_SECONDS.high),
+        "callback": _keep_number,
         "help": "How long to wait for other writers. Default: 30.",
     },
     ("--region",): {"metavar": "NAME", "help": "What ARNs say. Default: us-east-1."},

@@ -44,10 +44,10 @@ def connect(
             queues treat it today.
         limits: "sqs": Amazon's. "native": without those that exist for Amazon's sake (delay over 15 minutes, body
             size, batches over 10).
-        busy_timeout: seconds to wait for other writers before `errors.Busy`.
+        busy_timeout: 0 to 86,400 s (a day) to wait for other writers before `errors.Busy`.
         adopt: put the queue's tables into a SQLite file that holds the application's own; those stay as they are.
         clock: for tests: an object with `now_ms()` and `wait(event, until_ms)`, such as `sqsqlite.ManualClock`.
-        region: what ARNs say.
+        region: what ARNs say: lower-case letters, digits and hyphens.
 
     Raises:
         StoreError: one of its kinds says what is wrong with the file.
@@ -183,9 +183,11 @@ class SQS:
 
         Raises:
             QueueDoesNotExist: there is none. A note on the error names queue and file.
+            ParamValidationError: `name` is no text.
         """
         try:
-            account_id, plain = queue_name(name)
+            # What is no text goes on as it is: the request says so, as CreateQueue's does.
+            account_id, plain = queue_name(name) if isinstance(name, str) else (None, name)
             owner = account_id or LOCAL.account_id
             call(self._store, requests.GetQueueUrl, {"QueueName": plain, "QueueOwnerAWSAccountId": owner})
         except QueueDoesNotExist as error:

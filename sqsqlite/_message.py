@@ -132,10 +132,12 @@ def to_attributes(attributes: Mapping[str, Any] | None) -> dict[str, Any] | None
     """Python values as SQS's typed attributes.
 
     Raises:
-        TypeError: a value of another type.
+        TypeError: no mapping, or a value of another type.
     """
     if attributes is None:
         return None
+    if not isinstance(attributes, Mapping):
+        raise TypeError(f"attributes={attributes!r}: a mapping of names to values is allowed")
     return {name: _typed(name, value) for name, value in attributes.items()}
 
 

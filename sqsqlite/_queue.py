@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sqsqlite import requests
 from sqsqlite._message import Message, SentMessage, to_attributes
 from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.limits import LOOKED_AT
 from sqsqlite.names import queue_arn, queue_url
 from sqsqlite.service import bulk, inspect
 from sqsqlite.service.caller import LOCAL
@@ -156,15 +157,17 @@ class Queue:
         """Look at messages without receiving them: no lease, no count, no write.
 
         Args:
-            max_messages: 1 or more.
+            max_messages: 1 to 10,000.
             hidden: those delayed or in flight instead of the visible ones.
 
         Raises:
             QueueDoesNotExist: it was deleted.
-            ValueError: `max_messages` is less than 1.
+            ValueError: `max_messages` is another number.
         """
-        if max_messages < 1:
-            raise ValueError(f"max_messages={max_messages!r}: 1 or more is allowed")
+        if max_messages not in LOOKED_AT:
+            raise ValueError(
+                f"max_messages={max_messages!r}: {LOOKED_AT.low} to {LOOKED_AT.high:,} are allowed"
+            )
         try:
             return inspect.peek(self._store, self.name, LOCAL, max_messages, hidden=hidden)
         except QueueDoesNotExist as error:
@@ -194,9 +197,16 @@ class Queue:
         """Set attributes by SQS's names: all of them or, when one is refused, none.
 
         Raises:
+            TypeError: `attributes` is no mapping.
+            ValueError: a value is None.
             InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue: not as SQS allows.
         Source: API_SetQueueAttributes.
         """
+        if not isinstance(attributes, Mapping):
+            raise TypeError(f"attributes={attributes!r}: a mapping of names to values is allowed")
+        for name, value in attributes.items():
+            if value is None:
+                raise ValueError(f"{name}=None: an attribute has a value; one that is to stay is left out")
         self._call(requests.SetQueueAttributes, Attributes=attribute_texts(attributes))
 
     @property

@@ -76,6 +76,9 @@ class Limits:
 
 SQS = Limits()
 
+BUSY_TIMEOUT_SECONDS = Range(0, 86_400)  # ours: a day; the driver's own milliseconds end at 24 days
+LOOKED_AT = Range(1, 10_000)  # ours: messages of one peek, all of them in memory
+
 # 512 MiB: SQLite takes rows up to 1,000,000,000 bytes, and Base64 makes a binary attribute a third larger.
 _NATIVE_MESSAGE_BYTES = 2**29
 

@@ -182,6 +182,10 @@ class UntagQueue(QueueRequest, frozen=True, kw_only=True):
         for key in self.tag_keys:
             if len(key) not in limits.tag_key_characters:
                 raise bad_tag_key_length(limits)
+            if not has_valid_characters(key):
+                raise InvalidParameterValue(
+                    f"Tag key {key!r} is invalid: it holds a character that no tag can have."
+                )
 
 
 class ListQueueTags(QueueRequest, frozen=True, kw_only=True):

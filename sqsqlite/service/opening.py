@@ -1,6 +1,7 @@
 """Opening a file: the options every door offers, checked once."""
 
 import os
+import re
 from dataclasses import replace
 
 from sqsqlite import limits as quotas
@@ -10,6 +11,7 @@ from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
 
 COMPAT = ("docs", "aws")
+_is_region = re.compile(r"[a-z0-9-]+").fullmatch  # what the ARN of a queue can be read with (names.py)
 LIMITS = {"sqs": quotas.SQS, "native": quotas.NATIVE}
 
 
@@ -34,6 +36,13 @@ def open_store(
         raise ValueError(f"compat={compat!r}: one of {', '.join(COMPAT)} is allowed")
     if limits not in LIMITS:
         raise ValueError(f"limits={limits!r}: one of {', '.join(LIMITS)} is allowed")
+    longest = quotas.BUSY_TIMEOUT_SECONDS.high
+    if not 0 <= busy_timeout <= longest:  # false for NaN as well
+        raise ValueError(f"busy_timeout={busy_timeout!r}: 0 to {longest:,} seconds (a day) are allowed")
+    if not (isinstance(region, str) and _is_region(region)):
+        raise ValueError(
+            f"region={region!r}: lower-case letters, digits and hyphens are allowed, as in {DEFAULT_REGION}"
+        )
     table = LIMITS[limits]
     if compat == "aws":
         table = replace(table, fifo_in_flight_count=table.fifo_in_flight_aws_count)

@@ -87,7 +87,7 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
         connection.execute("COMMIT")
         if not fresh:
             # Behind the schema: up to here a failure leaves an adopted file in its own journal mode. Should this one
-            # fail, the next open finds queue's tables and tries again.
+            # fail, the next open finds the queue's tables and tries again.
             _use_wal(connection, path)
     except dbapi.Error as error:
         raise translate(error, path) from error

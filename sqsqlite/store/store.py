@@ -61,8 +61,6 @@ class Store:
     ) -> None:
         if synchronous not in LEVELS:
             raise ValueError(f"synchronous={synchronous!r}: one of {', '.join(LEVELS)} is allowed")
-        if not busy_timeout >= 0:
-            raise ValueError(f"busy_timeout={busy_timeout!r}: seconds, 0 or more, are allowed")
         driver.check_version()
         self.path = _resolved(path)
         self.synchronous = synchronous

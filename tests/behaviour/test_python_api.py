@@ -236,6 +236,8 @@ def test_attributes_are_python_values(queue):
 def test_an_attribute_of_another_type_is_an_error_of_the_caller(queue):
     with pytest.raises(TypeError, match="attribute 'when' is None"):
         queue.send("x", attributes={"when": None})
+    with pytest.raises(TypeError, match=r"attributes=\[\('a', 'b'\)\]: a mapping"):
+        queue.send("x", attributes=[("a", "b")])
     with pytest.raises(TypeError, match="attribute 'on' is True"):
         queue.send("x", attributes={"on": True})
 
@@ -290,10 +292,10 @@ def test_send_many_names_the_place_of_what_is_no_message(queue, message):
     assert len(queue) == 0
 
 
-def test_peek_looks_at_one_message_or_more(queue):
+def test_peek_looks_at_one_message_to_ten_thousand(queue):
     """SQLite would take less than 0 for no limit at all."""
-    for number in (0, -1):
-        with pytest.raises(ValueError, match=f"max_messages={number}: 1 or more is allowed"):
+    for number in (0, -1, 10_001, 10**20):
+        with pytest.raises(ValueError, match=f"max_messages={number}: 1 to 10,000 are allowed"):
             queue.peek(number)
 
 
@@ -340,6 +342,23 @@ def test_attributes_and_tags_are_read_and_written(queue):
     queue.tag({"team": "blue", "cost": "7"})
     queue.untag("cost", "nobody")
     assert queue.tags == {"team": "blue"}
+
+
+def test_an_attribute_is_set_to_something(queue):
+    """None would have been left out, as if it had been set."""
+    before = queue.attributes
+    with pytest.raises(ValueError, match="VisibilityTimeout=None: an attribute has a value"):
+        queue.set_attributes({"DelaySeconds": 5, "VisibilityTimeout": None})
+    with pytest.raises(TypeError, match="a mapping of names to values"):
+        queue.set_attributes([("DelaySeconds", 5)])
+    assert queue.attributes == before
+
+
+@pytest.mark.parametrize("name", [None, 7, b"orders", ["orders"]], ids=repr)
+def test_a_name_that_is_no_text_is_refused_alike(open_file, name):
+    for call in (open_file.queue, open_file.create_queue):
+        with pytest.raises(errors.ParamValidationError, match="parameter QueueName, value: "):
+            call(name)
 
 
 def test_the_files_client_sees_the_same_queues(open_file, queue):

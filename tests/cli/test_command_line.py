@@ -157,6 +157,12 @@ def test_an_error_of_the_file_is_its_name_and_message(run, path):
     assert (refused.code, refused.err.partition(":")[0]) == (1, "NotADatabase")
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "86401"])
+def test_a_wait_for_others_is_at_most_a_day(run, path, seconds):
+    assert run("create", "orders", "--busy-timeout", seconds).code == 2
+    assert not path.exists()
+
+
 def test_busy_exits_with_5(run, sqs):
     with sqs.transaction():
         refused = run_in_thread(run, "send", "orders", "hi", "--busy-timeout", "0.05")

@@ -222,7 +222,13 @@ def test_path_that_names_no_file_is_a_value_error(path):
 
 
 @pytest.mark.parametrize(
-    "option", [{"synchronous": "full"}, {"busy_timeout": -1}, {"busy_timeout": float("nan")}]
+    "option",
+    [
+        {"synchronous": "full"},
+        *({"busy_timeout": seconds} for seconds in (-1, 86_400.1, 1e12, float("inf"), float("nan"))),
+        *({"region": region} for region in (None, "", "US", "x y", "us_east", "us-east-1\n", 7)),
+    ],
+    ids=repr,
 )
 def test_option_out_of_range_makes_no_file(path, option):
     with pytest.raises(ValueError, match=next(iter(option))):

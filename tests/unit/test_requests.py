@@ -255,6 +255,13 @@ def test_bad_tags_are_refused_wherever_tags_are_set(tags, why):
         assert why in error.message
 
 
+@pytest.mark.parametrize("key", ["\ud800", "a\0", "\uffff"], ids=ascii)
+def test_tag_keys_to_take_away_are_text(key):
+    assert isinstance(
+        refusal("UntagQueue", QueueUrl=URL, TagKeys=["team", key]), errors.InvalidParameterValue
+    )
+
+
 def test_good_tags_pass():
     accept("TagQueue", QueueUrl=URL, Tags={"Größe _.:/=+-@9": "", "k" * 128: "v" * 256})
 
