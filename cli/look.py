@@ -1,10 +1,9 @@
 """Messages looked at: no lease, no receive count, nothing written."""
 
 import time
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +11,7 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import peeked_row
 from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column, instant
-
-if TYPE_CHECKING:
-    from sqsqlite.service.inspect import Peeked
+from sqsqlite.limits import LOOKED_AT
 
 _ID, _BODY = Column("message_id"), Column("body", cut=True)
 _SENT_AT = Column("sent_at", "sent (UTC)", leave=1, shown=instant)
@@ -30,7 +27,12 @@ _TAILED = (
 _FOLLOW_SECONDS = 0.25
 
 _how_many = click.option(
-    "-n", "--number", type=click.IntRange(min=1), default=10, show_default=True, help="How many messages."
+    "-n",
+    "--number",
+    type=click.IntRange(LOOKED_AT.low, LOOKED_AT.high),
+    default=10,
+    show_default=True,
+    help="How many messages.",
 )
 
 
@@ -72,35 +74,23 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
     missed, and one that moves to a dead-letter queue keeps its time of sending, so -f does not show it there.
     """
     name = line.queue(queue).name
-    rows = [peeked_row(message) for message in last_sent(line, name, number)]
     if not follow:
-        line.print_rows(rows, _TAILED)
+        from sqsqlite.service.caller import LOCAL
+        from sqsqlite.service.inspect import last_messages
+
+        found = last_messages(line.open(), name, LOCAL, number)
+        line.print_rows((peeked_row(message) for message in found), _TAILED)
         return
     line.print_rows(_followed(line, name, number), _TAILED, endless=True)
 
 
-def last_sent(line: CommandLine, name: str, number: int) -> "list[Peeked]":
-    """The messages sent last, oldest first. Looks back in steps that double, so a long queue is not read through."""
-    from sqsqlite.service.caller import LOCAL
-    from sqsqlite.service.inspect import messages
-
-    store = line.open()
-    now_ms, back_ms = store.clock.now_ms(), 1000
-    while True:
-        since = max(0, now_ms - back_ms)
-        found = deque(messages(store, name, LOCAL, (since, 0)), maxlen=number)
-        if len(found) == number or not since:
-            return list(found)
-        back_ms *= 2
-
-
 def _followed(line: CommandLine, name: str, number: int) -> Iterator[dict[str, Any]]:
     from sqsqlite.service.caller import LOCAL
-    from sqsqlite.service.inspect import messages
+    from sqsqlite.service.inspect import last_messages, messages
 
     store = line.open()
     after = (store.clock.now_ms(), 0)
-    for message in last_sent(line, name, number):
+    for message in last_messages(store, name, LOCAL, number):
         after = (message.sent_at, message.row_id)
         yield peeked_row(message)
     while True:

@@ -441,14 +441,34 @@ LIMIT :max_messages + 0
 """
 
 LIST_MESSAGES = """
--- In order of sending, from a row on: `tail` and `dump`. By sqs_ix_leases_age.
+-- In order of sending, from a row on: `tail -f`. Two ranges of sqs_ix_leases_age, merged: one range
+-- (sent_at, id) > (after_sent_at, after_id) would seek by sent_at alone, and walk over all of one instant.
 SELECT
-    m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    l.id AS id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
     l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
 FROM sqs_leases AS l
-JOIN sqs_messages AS m ON m.id = l.id
-WHERE l.epoch_id = :epoch_id AND (l.sent_at, l.id) > (:after_sent_at, :after_id)
-ORDER BY l.sent_at, l.id
+CROSS JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = :epoch_id AND l.sent_at = :after_sent_at AND l.id > :after_id
+UNION ALL
+SELECT
+    l.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+FROM sqs_leases AS l
+CROSS JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = :epoch_id AND l.sent_at > :after_sent_at
+ORDER BY sent_at, id
+LIMIT :max_messages + 0
+"""
+
+LIST_LAST_MESSAGES = """
+-- Those sent last, newest first: `tail`. Backwards by sqs_ix_leases_age.
+SELECT
+    l.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+FROM sqs_leases AS l
+CROSS JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at
+ORDER BY l.sent_at DESC, l.id DESC
 LIMIT :max_messages + 0
 """
 

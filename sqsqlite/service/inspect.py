@@ -180,6 +180,24 @@ def messages(
         after = (page[-1].sent_at, page[-1].row_id)
 
 
+def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) -> list[Peeked]:
+    """The `count` messages sent last, whatever their state, oldest first; nothing is written.
+
+    Raises:
+        QueueDoesNotExist: as said.
+    """
+    with store.reading() as connection:
+        now_ms = store.clock.now_ms()
+        queue = lookup.find(connection.execute, queue_url, caller)
+        bounds = {
+            "epoch_id": queue.epoch_id,
+            "expired_at": queue.expired_at(now_ms),
+            "max_messages": count,
+        }
+        rows = connection.execute(sql.LIST_LAST_MESSAGES, bounds).fetchall()
+        return [_peeked(connection, row, now_ms) for row in reversed(rows)]
+
+
 def _peeked(connection: Any, row: tuple[Any, ...], now_ms: int) -> Peeked:
     message = StoredMessage._make(row[:8])
     sent_at, receive_count, first_received_at, visible_at, received = row[8:]

@@ -3,8 +3,8 @@
 import pytest
 
 import sqsqlite
-from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.look import last_sent
+from sqsqlite.service.caller import LOCAL
+from sqsqlite.service.inspect import last_messages
 
 
 @pytest.fixture
@@ -45,6 +45,14 @@ def test_tail_shows_the_last_sent_whatever_their_state(run, queue):
     ]
 
 
+@pytest.mark.parametrize("verb", ["peek", "tail"])
+@pytest.mark.parametrize("number", ["0", "-1", "10001", "9" * 20])
+def test_a_number_that_is_never_shown_is_a_usage_error(run, queue, verb, number):
+    ran = run(verb, "orders", "-n", number)
+    assert ran.code == 2
+    assert "1<=x<=10000" in ran.err
+
+
 def test_tail_looks_back_as_far_as_it_takes(path):
     """Messages sent hours apart."""
     clock = sqsqlite.ManualClock()
@@ -53,10 +61,18 @@ def test_tail_looks_back_as_far_as_it_takes(path):
         queue.send("old")
         clock.advance(seconds=7200)
         queue.send("new")
-        line = CommandLine({"db": str(path)})
-        line._store = sqs._store
-        assert [message.body for message in last_sent(line, "orders", 1)] == ["new"]
-        assert [message.body for message in last_sent(line, "orders", 2)] == ["old", "new"]
+        for count, bodies in ((1, ["new"]), (2, ["old", "new"]), (3, ["old", "new"])):
+            assert [message.body for message in last_messages(sqs._store, "orders", LOCAL, count)] == bodies
+
+
+def test_tail_shows_nothing_beyond_its_retention(path):
+    clock = sqsqlite.ManualClock()
+    with sqsqlite.connect(path, clock=clock) as sqs:
+        queue = sqs.create_queue("orders", message_retention_period=60)
+        queue.send("gone")
+        clock.advance(seconds=60)
+        queue.send("there")
+        assert [message.body for message in last_messages(sqs._store, "orders", LOCAL, 9)] == ["there"]
 
 
 def test_a_body_can_neither_break_a_line_nor_steer_the_terminal(run, queue):
