@@ -11,9 +11,11 @@ from typing import Any
 import click
 from msgspec import inspect
 
+from sqsqlite.cli.attribute_names import AttributeName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure
 from sqsqlite.cli.options import span
+from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.shorthand import fit, load, structure, without_none
 from sqsqlite.cli.skeleton import skeleton
 from sqsqlite.cli.verbs import VERBS
@@ -132,7 +134,7 @@ def _command(verb: str, kind: Any) -> click.Command:
     def run(line: CommandLine, /, **given: Any) -> None:
         _run(line, verb, fields, given)
 
-    parameters = [_flag(field) for field in fields] + _extra_flags(paginated=verb in _PAGINATED)
+    parameters = [_flag(verb, field) for field in fields] + _extra_flags(paginated=verb in _PAGINATED)
     return ActionCommand(
         verb,
         callback=run,
@@ -144,7 +146,7 @@ def _command(verb: str, kind: Any) -> click.Command:
     )
 
 
-def _flag(field: inspect.Field) -> click.Option:
+def _flag(verb: str, field: inspect.Field) -> click.Option:
     shape = without_none(field.type)
     several = isinstance(shape, inspect.ListType)
     metavar = "TEXT"
@@ -156,11 +158,24 @@ def _flag(field: inspect.Field) -> click.Option:
         metavar = "MAP"
     return click.Option(
         [_flag_name(field), field.name],
-        type=int if isinstance(shape, inspect.IntType) else str,
+        type=int if isinstance(shape, inspect.IntType) else _completed(verb, field.name),
         multiple=several,
         metavar=metavar,
         help=_HELP.get(field.encode_name, "") + (" [required]" if field.required else ""),
     )
+
+
+def _completed(verb: str, field_name: str) -> click.types.StringParamType:
+    """Text, and what the shell offers for it."""
+    if field_name == "queue_url" or (field_name == "queue_name" and verb != "create-queue"):
+        return QueueName()
+    if field_name == "attributes":
+        return AttributeName("settable", "=")
+    if field_name == "attribute_names" and verb == "get-queue-attributes":
+        return AttributeName("readable")
+    if field_name in {"attribute_names", "message_system_attribute_names"}:
+        return AttributeName("message")
+    return click.types.StringParamType()
 
 
 def _flag_name(field: inspect.Field) -> str:

@@ -17,8 +17,8 @@ def completion(shell: str) -> None:
     \b
       sqsqlite completion bash >> ~/.bashrc
 
-    Commands, flags and the names of queues are completed, these from the file that the line speaks of (--db, else
-    SQSQLITE_DB, else ./sqsqlite.db).
+    Commands, flags, attributes and the names of queues are completed, these from the file that the line speaks of
+    (--db, else SQSQLITE_DB, else ./sqsqlite.db).
     """
     place, command = _HOW[shell]
     click.echo(f"# in {place}:\n{command}")

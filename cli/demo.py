@@ -1,6 +1,10 @@
 """`sqsqlite demo`: the main job on real input, and its sum."""
 
+import os
+import shutil
+import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -9,6 +13,16 @@ from click.core import ParameterSource
 from sqsqlite.cli.command_line import CommandLine, pass_line
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.output import Output
+from sqsqlite.cli.table import Column
+
+_TOTALS = (Column("what"), Column("count"), Column("remark", cut=True))
+_RETURNS = (
+    Column("message_id"),
+    Column("path", cut=True, shown=lambda path: "/".join(Path(path).parts[-2:])),
+    Column("receive_count", "count", leave=2),
+    Column("received_by", "by", leave=3),
+    Column("seconds_after_kill", "s after kill", leave=1),
+)
 
 FOLDER = Path("demo-output")
 
@@ -81,16 +95,26 @@ def _print(context: click.Context, line: CommandLine, outcome: Any) -> None:
         return
     output = Output("table", path=line.options.get("out"))
     try:
-        output.rows(report.totals(outcome))
+        output.rows(report.totals(outcome), _TOTALS)
         if returns := report.returns(outcome):
             line.say("\nWhat the killed worker held, received again:")
-            output.rows(returns)
+            output.rows(returns, _RETURNS)
     finally:
         output.close()
-    line.say("\nsqsqlite stats:")
+    line.say("\nsqsqlite queues:")
     root = context.find_root().command
-    root.main(["--db", str(outcome.path), "--output", "table", "stats"], "sqsqlite", standalone_mode=False)
+    root.main(["--db", str(outcome.path), "--output", "table", "queues"], "sqsqlite", standalone_mode=False)
     if not outcome.faults:
         line.say("\nIt adds up: sent = processed once + dead letters. To look around:")
-        for command in report.next_commands(outcome):
+        for command in report.next_commands(outcome, program()):
             line.say(f"  {command}")
+
+
+def program() -> str:
+    """What this command can be run by again: its name if the shell finds it, else where it is."""
+    if shutil.which("sqsqlite"):
+        return "sqsqlite"
+    script = Path(sys.argv[0])
+    if script.name == "sqsqlite" and os.access(script, os.X_OK):
+        return quote(str(script))
+    return f"{quote(sys.executable)} -m sqsqlite.cli"

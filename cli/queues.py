@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqsqlite import limits
+from sqsqlite.cli.attribute_names import AttributeName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import QueueName, queue_argument
@@ -64,7 +65,13 @@ def target_name(found: "QueueStatistics") -> str | None:
 @click.command("create")
 @queue_argument
 @click.option(
-    "-a", "--attribute", "attributes", multiple=True, metavar="NAME=VALUE", help="SQS's names. Repeatable."
+    "-a",
+    "--attribute",
+    "attributes",
+    type=AttributeName("settable", "="),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="SQS's names. Repeatable.",
 )
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Repeatable.")
 @click.option(

@@ -412,6 +412,12 @@ _READ_ONLY: dict[str, Callable[[Mapping[str, Any], tuple[int, int, int], str], s
     "QueueArn": lambda _row, _counts, arn: arn,
 }
 
+SETTABLE = tuple(_SETTABLE)
+"""Names of the attributes that CreateQueue and SetQueueAttributes take."""
+
+READ_ONLY = tuple(_READ_ONLY)
+"""Names of those that GetQueueAttributes alone knows."""
+
 _ATTRIBUTE_OF_COLUMN = {
     "fifo": "FifoQueue",
     "delay_seconds": "DelaySeconds",

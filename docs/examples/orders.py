@@ -60,4 +60,6 @@ def main(path: str, *items: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit("usage: python orders.py FILE ITEM...\n       python orders.py FILE --ship")
     main(*sys.argv[1:])

@@ -17,6 +17,7 @@ from sqsqlite.service.inspect import QueueStatistics
 
 VISIBILITY_TIMEOUT = 4  # seconds: what the killed worker held is back that much later
 MAX_RECEIVE_COUNT = 3
+MOST_DEAD_LETTERS = 10_000  # a look shows no more; the library ships a dozen
 PROGRESS_SECONDS = 1.0
 
 Say = Callable[[str], None]
@@ -176,7 +177,7 @@ def gather(sqs: SQS, journal: Journal) -> Evidence:
         DeadLetter(
             message.message_id, message.body, message.receive_count, sources.parses(Path(message.body))
         )
-        for message in sqs.queue(DEAD_LETTER_QUEUE).peek(1_000_000)
+        for message in sqs.queue(DEAD_LETTER_QUEUE).peek(MOST_DEAD_LETTERS)
     ]
     with sqs.transaction() as connection:
         integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]

@@ -22,9 +22,9 @@ def totals(outcome: Outcome) -> list[dict[str, Any]]:
         (
             "redelivered",
             len(journal.received_again),
-            f"{held} held by the worker that was killed, the others unparsable or late",
+            f"{held} held by the killed worker, the others unparsable or late",
         ),
-        ("late", journal.totals["late"], "timeout ended at work: row rolled back, message received again"),
+        ("late", journal.totals["late"], "timeout ended at work: rolled back, received again"),
         ("messages/s", round(rate(outcome)), f"{workers}, first receives only"),
         ("seconds", round(outcome.seconds, 1), "in all, with the waits for visibility timeouts to end"),
     )
@@ -56,8 +56,12 @@ def returns(outcome: Outcome) -> list[dict[str, Any]]:
     ]
 
 
-def next_commands(outcome: Outcome) -> list[str]:
-    """Commands to explore the file with."""
+def next_commands(outcome: Outcome, program: str) -> list[str]:
+    """Commands to explore the file with.
+
+    Args:
+        program: what the shell finds the command `sqsqlite` by.
+    """
     verbs = (
         "queues",
         "stats",
@@ -66,4 +70,4 @@ def next_commands(outcome: Outcome) -> list[str]:
         f"send {QUEUE} hello",
         "check",
     )
-    return [f"sqsqlite --db {quote(str(outcome.path))} {verb}" for verb in verbs]
+    return [f"{program} --db {quote(str(outcome.path))} {verb}" for verb in verbs]

@@ -31,6 +31,23 @@ def test_queue_names_come_from_the_file(offered, sqs):
     assert offered("create", "x", "--dead-letter-queue") == ["orders", "other"]
 
 
+def test_options_of_every_command_are_offered_after_the_verb(offered):
+    assert offered("send", incomplete="--de") == ["--delay", "--deduplication-id"]
+    assert offered("send", incomplete="--ou") == ["--output", "--out"]
+    assert offered("send", "--output", incomplete="t") == ["table", "text"]
+    assert offered("list-queues", incomplete="--end") == []
+
+
+def test_flags_of_the_aws_cli_complete_queues_and_attributes(offered, sqs):
+    assert offered("send-message", "--queue-url", incomplete="o") == ["orders"]
+    assert offered("get-queue-url", "--queue-name") == ["orders"]
+    assert offered("create-queue", "--queue-name") == []
+    assert offered("set-queue-attributes", "--attributes", incomplete="Vis") == ["VisibilityTimeout="]
+    assert offered("create", "q", "-a", incomplete="Del") == ["DelaySeconds="]
+    assert offered("get-queue-attributes", "--attribute-names", incomplete="QueueA") == ["QueueArn"]
+    assert offered("receive-message", "--attribute-names", incomplete="Sen") == ["SenderId", "SentTimestamp"]
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_the_file_is_the_one_that_the_line_names(offered, run, tmp_path, before):
     other = str(tmp_path / "other.db")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import sqsqlite
-from sqsqlite.cli import main
+from sqsqlite.cli import demo, main
 from sqsqlite.demo import performance, worker
 from sqsqlite.demo.audit import Evidence
 from sqsqlite.demo.journal import Journal
@@ -32,11 +32,39 @@ def test_the_demo_shows_its_sum_and_leaves_its_file(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].split()[:2] == ["sent", "40"]
     assert "It adds up" in done.stderr
-    assert "sqsqlite --db demo-output/demo.db peek source-files-dead" in done.stderr
+    assert "sqsqlite queues:" in done.stderr
+    [told] = [line for line in done.stderr.splitlines() if line.endswith("demo.db peek source-files-dead")]
+    shown = subprocess.run(
+        told,
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+    assert json.loads(shown.stdout.splitlines()[0])["state"] == "visible"
     stats = [line.split() for line in done.stdout.splitlines() if line.startswith("source-files ")]
     assert [cells[:4] for cells in stats] == [["source-files", "0", "0", "0"]]
     with sqsqlite.connect(tmp_path / "demo-output" / "demo.db") as sqs:
         assert len(sqs.queue(worker.DEAD_LETTER_QUEUE)) >= 1
+
+
+@pytest.mark.parametrize(
+    ("found", "script", "told"),
+    [
+        ("/bin/sqsqlite", "sqsqlite", "sqsqlite"),
+        (None, "my programs/sqsqlite", "'my programs/sqsqlite'"),
+        (None, "elsewhere.py", f"{sys.executable} -m sqsqlite.cli"),
+    ],
+)
+def test_commands_to_try_next_name_a_program_that_is_there(tmp_path, monkeypatch, found, script, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my programs").mkdir()
+    (tmp_path / "my programs" / "sqsqlite").touch(mode=0o755)
+    monkeypatch.setattr(demo.shutil, "which", lambda _: found)
+    monkeypatch.setattr(sys, "argv", [script])
+    assert demo.program() == told
 
 
 def test_a_second_demo_takes_a_new_file_and_never_that_of_the_environment(tmp_path):
