@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqsqlite.errors import FileInUse
-from sqsqlite.store import create, foreign
+from sqsqlite.store import foreign
+from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import BUSY, primary_code, translate
@@ -27,7 +28,7 @@ def alone(path: Path, busy_timeout: float) -> Iterator[Connection]:
         Busy: others kept the turn.
     """
     folder = Path(f"{path}-sqs")
-    create.make_folder(folder)
+    make_folder(folder)
     turnstile = turnstile_for(foreign.identity(path), folder)
     turnstile.take(busy_timeout)
     try:

@@ -32,6 +32,15 @@ def check_path(path: Path) -> None:
     Raises:
         MissingFolder, CannotOpen, ReadOnlyFile, NotADatabase: as their names say.
     """
+    try:
+        _check_path(path)
+    except PermissionError as error:
+        raise CannotOpen(
+            f"{path}: this user may not look into {path.parent}, or not pass through to it"
+        ) from error
+
+
+def _check_path(path: Path) -> None:
     folder = path.parent
     if not folder.is_dir():
         raise MissingFolder(f"{path}: there is no folder {folder}")
@@ -134,14 +143,6 @@ def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> m
         raise translate(error, path) from error
     finally:
         disconnect(connection, path)
-
-
-def make_folder(folder: Path) -> None:
-    """The folder beside the file for lock files, wake-up sockets and the ballast. Deleting it loses no message."""
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise ReadOnlyFile(f"{folder}: cannot be made ({error.strerror})") from error
 
 
 def _check_adoption(connection: Connection, path: Path, adopt: bool) -> None:

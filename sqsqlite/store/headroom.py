@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from sqsqlite.errors import DiskFull
+from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import Connection
 
 # Bytes. On a small file system a sixteenth of it, but enough for a WAL of some transactions.
@@ -183,7 +184,9 @@ class Headroom:
         return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
     def _lay(self, size_bytes: int) -> bool:
-        descriptor = os.open(self._ballast, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        if not self._ballast.exists():
+            make_folder(self._ballast.parent)  # it was removed, by a cleaner of old files perhaps
+        descriptor = os.open(self._ballast, os.O_WRONLY | os.O_CLOEXEC)
         laid = os.fstat(descriptor).st_size
         try:
             if hasattr(os, "posix_fallocate"):

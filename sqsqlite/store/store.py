@@ -13,6 +13,7 @@ from sqsqlite.errors import DiskFull, InputOutputError, StoreClosed, StoreError,
 from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
 from sqsqlite.store import create, driver, foreign, meta, room
+from sqsqlite.store.beside import make_folder
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.commit import GroupCommit
 from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, disconnect
@@ -95,7 +96,7 @@ class Store:
             # Before the lock files: its (device, inode) names the turnstile. SQLite takes an empty file.
             self.path.touch(exist_ok=True)
         facts = create.look(self.path, adopt=adopt, **options)
-        create.make_folder(self.folder)
+        make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
         found = clock or (meta.clock_of(facts) if facts is not None else None)
         if facts is None or found is None:

@@ -1,0 +1,95 @@
+"""The folder FILE-sqs: who may use it, and what happens when it is gone."""
+
+import os
+import shutil
+import stat
+
+import pytest
+
+import sqsqlite
+from tests.store.inspection import bodies
+from tests.store.processes import Program
+
+OPEN_AS_NOBODY = """
+import os, sqsqlite, tempfile
+with tempfile.TemporaryDirectory() as folder:  # nobody may be unable to read Python's own modules: load them now
+    sqsqlite.connect(folder + "/queues.db").close()
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+try:
+    with sqsqlite.connect(sys.argv[1]) as sqs:
+        sqs.queue("orders").send("hi")
+except sqsqlite.errors.StoreError as error:
+    say(type(error).__name__, error)
+else:
+    say("sent")
+"""
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def let_all_pass(path):
+    """pytest's folders are closed to other users."""
+    path.parent.chmod(0o777)
+    for folder in path.parent.parents:
+        if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & stat.S_IXOTH:
+            folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+
+
+def hear_nobody(path):
+    with Program(OPEN_AS_NOBODY, path) as program:
+        return program.hear()
+
+
+def test_folder_removed_under_an_open_queue_is_made_again(path):
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        shutil.rmtree(f"{path}-sqs")
+        sqs._store.headroom.release()  # so that the next send looks
+        queue.send("hi")
+        assert bodies(queue) == ["hi"]
+    assert os.listdir(f"{path}-sqs")
+
+
+@needs_root
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666])
+def test_folder_and_its_files_have_the_rights_of_the_database(path, mode):
+    path.touch()
+    path.chmod(mode)
+    os.chown(path, 65534, 65534)
+    sqsqlite.connect(path).close()
+    for name in ("waiting-room", "turn", "ballast"):
+        found = os.stat(f"{path}-sqs/{name}")
+        assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (mode, 65534, 65534)
+    found = os.stat(f"{path}-sqs")
+    assert (stat.S_IMODE(found.st_mode), found.st_uid) == (mode | (mode & 0o444) >> 2, 65534)
+
+
+@needs_root
+def test_queue_that_another_user_made_for_all_is_everybodys(path):
+    path.touch()
+    path.chmod(0o666)
+    let_all_pass(path)
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        assert hear_nobody(path) == "sent"
+        assert bodies(queue) == ["hi"]
+
+
+@needs_root
+@pytest.mark.parametrize("name", ["waiting-room", "turn", "ballast", ""])
+def test_file_in_the_folder_that_this_user_may_not_write_is_named(path, name):
+    path.touch()
+    path.chmod(0o666)
+    let_all_pass(path)
+    sqsqlite.connect(path).close()
+    os.chmod(f"{path}-sqs/{name}", 0o644)
+    said = hear_nobody(path)
+    assert said.startswith(f"ReadOnlyFile {path}-sqs{'/' * bool(name)}{name}: this user may not")
+    assert "remove" in said
+
+
+@needs_root
+def test_file_in_a_folder_closed_to_this_user_cannot_be_opened(path):
+    let_all_pass(path)
+    path.parent.chmod(0o700)
+    said = hear_nobody(path)
+    assert said.startswith(f"CannotOpen {path}: this user may not look into {path.parent}")
