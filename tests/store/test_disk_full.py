@@ -1,5 +1,7 @@
 """A full disk: sends are refused while receiving and deleting still work, and nothing is half done."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import sqsqlite
@@ -70,6 +72,17 @@ def test_disk_filled_by_another_program_still_lets_consumers_drain(sqs, disk, le
     (disk / "somebody-elses").unlink()
     sent = [queue.send("x" * 1_000).message_id for _ in range(100)]
     assert sorted(drain(queue)) == sorted(sent)
+    assert_whole(sqs)
+
+
+def test_consumers_in_threads_meet_no_full_disk_while_room_can_be_made(sqs, disk):
+    """Checkpoints and short readers of other threads are waited for, not taken for the end of all room."""
+    queue = sqs.create_queue("orders")
+    sent = [queue.send("x" * 200).message_id for _ in range(400)]
+    fill_by_another_program(disk)
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(drain, queue) for _ in range(4)]
+    assert sorted(gone for each in found for gone in each.result()) == sorted(sent)
     assert_whole(sqs)
 
 
