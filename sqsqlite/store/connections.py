@@ -124,7 +124,7 @@ class Pool:
         with self._gate:
             if self._closed:
                 raise StoreClosed(f"{self._path}: closed")
-            self._check_identity()
+            self.check_identity()
             connection = connect(self._path, **self._options)
             try:
                 # Upgraded meanwhile by another process, say, while this one had no connection open.
@@ -135,8 +135,12 @@ class Pool:
             self._open.add(connection)
             return connection
 
-    def _check_identity(self) -> None:
-        """Refuse another file under the same name: half of the connections would go on with the old one."""
+    def check_identity(self) -> None:
+        """Refuse another file under the same name: half of the connections would go on with the old one.
+
+        Raises:
+            CannotOpen: that, or none is there any more.
+        """
         try:
             same = foreign.identity(self._path) == self._identity
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Making room on a disk that is full, or nearly: for the WAL, and for the file that it is copied into."""
+"""Before and between transactions: is the file still there, and is there room for its WAL, and to copy that into it?"""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,16 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
 
 
-def keep_margin(store: "Store", connection: "Connection") -> None:
+def look_around(store: "Store", connection: "Connection") -> None:
     """Before a transaction of `connection`: see that the WAL can grow, and be copied into the file all the same.
 
     The caller holds the turn.
 
     Raises:
+        CannotOpen: the file was deleted or replaced: what is sent would be gone with the process.
         DiskFull: a reader keeps the WAL from beginning again, and what is free is needed to copy it.
     """
+    store.writers.check_identity()
     headroom = store.headroom
     if headroom.look(connection):
         return

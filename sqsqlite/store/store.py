@@ -140,7 +140,7 @@ class Store:
     def begin(self, connection: Connection) -> Transaction:
         """BEGIN IMMEDIATE, and one look at the clock."""
         if self.headroom.is_look_due():
-            room.keep_margin(self, connection)
+            room.look_around(self, connection)
         connection.execute("BEGIN IMMEDIATE")
         return Transaction(connection, self.clock.now_ms(), self.settings, self.headroom)
 
@@ -261,6 +261,7 @@ class Store:
             with self._application_lock:
                 # Another thread may have been first; its connections would be strangers to a second one.
                 if self._application is None:
+                    self.writers.check_identity()
                     self._application = Application(self)
         return self._application
 

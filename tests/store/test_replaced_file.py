@@ -6,6 +6,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
+from sqsqlite.store import headroom
 
 
 def use_new_connections(sqs):
@@ -34,3 +35,20 @@ def test_file_of_another_version_is_refused_by_new_connections(path):
         use_new_connections(sqs)
         with pytest.raises(errors.SchemaTooNew):
             queue.send("paint the fence")
+
+
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+def test_file_that_is_gone_takes_no_more_messages(path, tmp_path, monkeypatch, what):
+    """Acknowledged, they would be lost with the process. Looked for as the disk's margin is, ten times a second."""
+    monkeypatch.setattr(headroom, "LOOK_EVERY_SECONDS", 0.0)
+    with sqsqlite.connect(path) as sqs, sqsqlite.connect(tmp_path / "other.db"):
+        queue = sqs.create_queue("orders")
+        queue.send("paint the fence")
+        if what == "deleted":
+            path.unlink()
+        else:
+            os.replace(tmp_path / "other.db", path)
+        with pytest.raises(errors.CannotOpen, match="deleted or replaced"):
+            queue.send("mow the lawn")
+        with pytest.raises(errors.CannotOpen, match="deleted or replaced"), sqs.transaction():
+            queue.send("mow the lawn")
