@@ -67,7 +67,8 @@ def parse(kind: type[AnyRequest], params: Mapping[str, object], limits: Limits) 
         if None in params.values() or _has_nested_none(params):
             raise ParamValidationError("\n".join(_problems(_shape(kind), params, "")))
         request = msgspec.convert(params, kind, builtin_types=_BYTES)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        # The second: msgspec would quote a lone surrogate that stands where another type is wanted.
         problems = list(_problems(_shape(kind), params, ""))
         if problems:
             raise ParamValidationError("\n".join(problems)) from error

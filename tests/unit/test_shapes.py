@@ -72,6 +72,9 @@ BAD = [
     ("AddPermission", {"AWSAccountIds": ["1"], "AwsAccountIds": []}),
     ("SetQueueAttributes", {"QueueUrl": "q", "Attributes": None}),
     ("ListQueues", {"MaxResults": "1", "NextToken": 1}),
+    ("ListQueues", {"MaxResults": "\ud800"}),
+    ("UntagQueue", {"QueueUrl": "q", "TagKeys": "\ud800"}),
+    ("SendMessage", {"QueueUrl": "q", "MessageBody": "x", "MessageAttributes": {"\ud800": "\ud800"}}),
 ]
 
 
