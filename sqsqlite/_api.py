@@ -186,8 +186,7 @@ class SQS:
             ParamValidationError: `name` is no text.
         """
         try:
-            # What is no text goes on as it is: the request says so, as CreateQueue's does.
-            account_id, plain = queue_name(name) if isinstance(name, str) else (None, name)
+            account_id, plain = _account_and_name(name)
             owner = account_id or LOCAL.account_id
             call(self._store, requests.GetQueueUrl, {"QueueName": plain, "QueueOwnerAWSAccountId": owner})
         except QueueDoesNotExist as error:
@@ -237,3 +236,8 @@ class SQS:
         from sqsqlite._client import Client
 
         return Client(self._store)
+
+
+def _account_and_name(given: Any) -> tuple[str | None, Any]:
+    """What is no text goes on as it is: the request refuses it, as CreateQueue's does."""
+    return queue_name(given) if isinstance(given, str) else (None, given)

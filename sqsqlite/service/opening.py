@@ -11,8 +11,12 @@ from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
 
 COMPAT = ("docs", "aws")
-_is_region = re.compile(r"[a-z0-9-]+").fullmatch  # what the ARN of a queue can be read with (names.py)
 LIMITS = {"sqs": quotas.SQS, "native": quotas.NATIVE}
+
+
+def _is_region(given: object) -> bool:
+    """Whether the ARN of a queue with it can be read again (names.py)."""
+    return isinstance(given, str) and re.fullmatch(r"[a-z0-9-]+", given) is not None
 
 
 def open_store(
@@ -39,7 +43,7 @@ def open_store(
     longest = quotas.BUSY_TIMEOUT_SECONDS.high
     if not 0 <= busy_timeout <= longest:  # false for NaN as well
         raise ValueError(f"busy_timeout={busy_timeout!r}: 0 to {longest:,} seconds (a day) are allowed")
-    if not (isinstance(region, str) and _is_region(region)):
+    if not _is_region(region):
         raise ValueError(
             f"region={region!r}: lower-case letters, digits and hyphens are allowed, as in {DEFAULT_REGION}"
         )
