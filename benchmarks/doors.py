@@ -5,6 +5,7 @@ from typing import Any
 
 import sqsqlite
 from sqsqlite.store.counts import write_counts
+from sqsqlite.store.turns import ThreadHolder
 
 BUSY_TIMEOUT = 60.0
 
@@ -108,7 +109,8 @@ class _NoGroups:
 
     def run(self, operation: Any, *arguments: Any) -> Any:
         store = self._store
-        store.turnstile.take(store.busy_timeout)
+        holder = ThreadHolder()
+        store.turnstile.take(holder, store.busy_timeout)
         try:
             connection = store.writers.take()
             tx = store.begin(connection)
@@ -118,6 +120,6 @@ class _NoGroups:
             connection.execute("COMMIT")
             store.writers.give_back(connection)
         finally:
-            store.turnstile.leave()
+            store.turnstile.leave(holder)
         store.committed(tx)
         return result

@@ -10,7 +10,7 @@ from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import BUSY, primary_code, translate
-from sqsqlite.store.turns import turnstile_for
+from sqsqlite.store.turns import let_go, turnstile_for
 
 # A process that is just closing the file gets this long, in milliseconds.
 PATIENCE_MS = 500
@@ -30,18 +30,18 @@ def alone(path: Path, busy_timeout: float) -> Iterator[Connection]:
     folder = Path(f"{path}-sqs")
     make_folder(folder)
     turnstile = turnstile_for(foreign.identity(path), folder)
-    turnstile.take(busy_timeout)
     try:
-        connection = connect(path, synchronous="FULL", busy_timeout=PATIENCE_MS / 1000)
-        try:
-            _exclude(connection, path)
-            yield connection
-        except dbapi.Error as error:
-            raise translate(error, path) from error
-        finally:
-            disconnect(connection, path)
+        with turnstile.taken(busy_timeout):
+            connection = connect(path, synchronous="FULL", busy_timeout=PATIENCE_MS / 1000)
+            try:
+                _exclude(connection, path)
+                yield connection
+            except dbapi.Error as error:
+                raise translate(error, path) from error
+            finally:
+                disconnect(connection, path)
     finally:
-        turnstile.leave()
+        let_go(turnstile)
 
 
 def _exclude(connection: Connection, path: Path) -> None:

@@ -4,6 +4,7 @@ An application that opened the file by itself would bring a second copy of SQLit
 its connections from here: raw ones for `transaction()`, SQLAlchemy engines for everything else.
 """
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,28 @@ if TYPE_CHECKING:
 
 
 class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
-    """A connection that leaves its turn when its transaction ends, and goes back to its pool when it is closed."""
+    """A connection that leaves its turn when its transaction ends, and goes back to its pool when it is closed.
+
+    Attributes:
+        thread: where its transaction began.
+        is_block: it was given out by `transaction()`, which alone ends it.
+        is_lent: it is out of the pool.
+    """
 
     application: "Application | None" = None
     transaction: Transaction | None = None
+    thread = 0
+    is_block = False
+    is_lent = False
 
     def commit(self) -> None:
         """COMMIT; afterwards those who wait for its messages are woken."""
+        if not self.is_inherited:
+            self._refuse_in_block("commit()")
+        self.finish()
+
+    def finish(self) -> None:
+        """`commit`, also for `transaction()`."""
         if self.is_inherited:
             raise StoreError(f"the transaction is the parent process's: {TORN}")
         if self.in_transaction and self.application is not None:
@@ -38,14 +54,19 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
 
     def rollback(self) -> None:
         """ROLLBACK: nothing was sent or deleted."""
+        if not self.is_inherited:
+            self._refuse_in_block("rollback()")
+        self.undo()
+
+    def undo(self) -> None:
+        """`rollback`, also for `transaction()`; once more does no harm."""
         if self.is_inherited:
             return
-        tx, self.transaction = self.transaction, None
         try:
             super().rollback()
         finally:
-            if tx is not None and self.application is not None:
-                self.application.leave_turn()
+            if self.application is not None:
+                self.application.over(self)
 
     def close(self) -> None:
         """Back to the pool; what was not committed is rolled back."""
@@ -54,8 +75,32 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
             return
         if self.is_inherited:
             return
-        self.rollback()
-        self.application.pool.give_back(self)
+        self._refuse_in_block("close()")
+        if not self.is_lent:
+            return
+        self.undo()
+        self.application.take_back(self)
+
+    def executescript(self, script: str, /) -> Any:
+        """Refused in a block: it commits first."""
+        self._refuse_in_block("executescript()")
+        return super().executescript(script)
+
+    def __enter__(self) -> "ApplicationConnection":
+        self._refuse_in_block("`with` on the connection")
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def _refuse_in_block(self, what: str) -> None:
+        if self.is_block:
+            raise StoreError(
+                f"{what} within `with sqs.transaction()`: the block commits at its end, and rolls back when it raises"
+            )
 
     @property
     def is_inherited(self) -> bool:
@@ -81,16 +126,30 @@ class Application:
         """A raw connection, outside any transaction."""
         connection: ApplicationConnection = self.pool.take()
         connection.application = self
+        connection.is_lent = True
         return connection
+
+    def take_back(self, connection: ApplicationConnection) -> None:
+        """The connection is free again."""
+        connection.is_block = connection.is_lent = False
+        self.pool.give_back(connection)
+
+    def put_away(self, connection: ApplicationConnection) -> None:
+        """Roll back what is open, leave the turn, take the connection back: once or again."""
+        if connection.is_lent and not connection.is_inherited:
+            connection.undo()
+            self.take_back(connection)
 
     def begin(self, connection: ApplicationConnection) -> None:
         """Take the turn and BEGIN IMMEDIATE: a transaction that upgraded from reading would fail at once."""
         store = self._store
-        store.turnstile.take(store.busy_timeout)
+        connection.thread = threading.get_ident()
         try:
+            store.turnstile.take(connection, store.busy_timeout)
+            connection.execute("PRAGMA query_only = OFF")
             connection.transaction = store.begin(connection)
         except BaseException as error:
-            store.turnstile.leave()
+            store.turnstile.leave(connection)
             if isinstance(error, dbapi.Error):
                 raise translate(error, store.path) from error
             raise
@@ -103,13 +162,17 @@ class Application:
             commit()
         except dbapi.Error as error:
             raise commit_error(error, self._store.path) from error
+        self.over(connection)
         if tx is not None:
-            connection.transaction = None
-            self.leave_turn()
             self._store.committed(tx)
 
-    def leave_turn(self) -> None:
-        self._store.turnstile.leave()
+    def over(self, connection: ApplicationConnection) -> None:
+        """The transaction has ended, either way."""
+        tx = connection.transaction
+        if tx is not None:
+            tx.is_over = True
+            connection.transaction = None
+        self._store.turnstile.leave(connection)
 
     def transaction_of(self, connection: Connection) -> Transaction:
         """The transaction that a connection of ours has begun.
@@ -122,14 +185,23 @@ class Application:
                 f"{connection!r} is not a connection to {self._store.path} from `sqs.engine` or `sqs.transaction()`: "
                 "only those can carry the application's rows and the queue's messages in one transaction"
             )
-        if connection.transaction is None:
-            raise StoreError("the connection is not in a write transaction: begin one on `sqs.engine` first")
+        if connection.transaction is None or not connection.in_transaction:
+            raise StoreError(
+                "the connection is not in a write transaction (any more): begin one on `sqs.engine`, and end it by "
+                "commit() or rollback(), not by SQL"
+            )
         return connection.transaction
 
     def connection_of(self, caller: Any) -> ApplicationConnection:
         """The raw connection under a SQLAlchemy Connection or Session, its transaction begun."""
         if hasattr(caller, "get_bind"):  # a Session: begins by itself
             caller = caller.connection()
+        if hasattr(caller, "get_execution_options") and (
+            caller.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
+        ):
+            raise StoreError(
+                "an AUTOCOMMIT connection has no transaction to send or delete in: take one without"
+            )
         if hasattr(caller, "in_transaction") and hasattr(caller, "begin") and not caller.in_transaction():
             caller.begin()
         raw = getattr(caller, "connection", caller)
@@ -161,9 +233,7 @@ class Application:
         return engine
 
     def _begin_immediate(self, connection: "SQLAlchemyConnection") -> None:
-        raw = self.connection_of_begun(connection)
-        raw.execute("PRAGMA query_only = OFF")
-        self.begin(raw)
+        self.begin(self.connection_of_begun(connection))
 
     def _begin_reading(self, connection: "SQLAlchemyConnection") -> None:
         raw = self.connection_of_begun(connection)

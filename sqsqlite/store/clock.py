@@ -5,13 +5,21 @@ import time
 from typing import Protocol
 
 
+class Event(Protocol):
+    """What a clock waits for: a `threading.Event` or anything like it."""
+
+    def is_set(self) -> bool: ...
+    def set(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> bool: ...
+
+
 class Clock(Protocol):
     """What the store asks of a clock. Tests bring `ManualClock`; everything else runs on `FileClock`."""
 
     def now_ms(self) -> int:
         """The present instant, in milliseconds since 1970 UTC."""
 
-    def wait(self, event: threading.Event, until_ms: int) -> bool:
+    def wait(self, event: Event, until_ms: int) -> bool:
         """Sleep until `event` is set (True) or the clock shows `until_ms` (False)."""
 
 
@@ -21,7 +29,7 @@ class WallClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    def wait(self, event: threading.Event, until_ms: int) -> bool:
+    def wait(self, event: Event, until_ms: int) -> bool:
         return event.wait(max(0, until_ms - self.now_ms()) / 1000)
 
 
@@ -39,7 +47,7 @@ class FileClock:
     def now_ms(self) -> int:
         return (self._offset_ns + time.clock_gettime_ns(time.CLOCK_BOOTTIME)) // 1_000_000
 
-    def wait(self, event: threading.Event, until_ms: int) -> bool:
+    def wait(self, event: Event, until_ms: int) -> bool:
         return event.wait(max(0, until_ms - self.now_ms()) / 1000)
 
 
@@ -53,7 +61,7 @@ class ManualClock:
     def __init__(self, now_ms: int = 1_800_000_000_000) -> None:
         self._now_ms = now_ms
         self._changed = threading.Condition()
-        self._waiting: list[tuple[threading.Event, int]] = []
+        self._waiting: list[tuple[Event, int]] = []
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -75,7 +83,7 @@ class ManualClock:
         for event in due:
             event.set()
 
-    def wait(self, event: threading.Event, until_ms: int) -> bool:
+    def wait(self, event: Event, until_ms: int) -> bool:
         with self._changed:
             if self._now_ms >= until_ms:
                 return event.is_set()

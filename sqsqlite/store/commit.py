@@ -5,15 +5,18 @@ transaction, commits, and only then is anybody answered. One of those who arrive
 thread that is alone pays no hop and no linger: it is always the leader, and no timer is involved.
 """
 
+import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqsqlite.errors import Busy, CommitInDoubt, DiskFull, StoreError
+from sqsqlite.errors import Busy, CommitInDoubt, DiskFull, SQSQLiteError, StoreError
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import BALLAST_PIECES
+from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.room import make_room
 from sqsqlite.store.translate import BUSY, FULL, commit_error, primary_code, translate
 from sqsqlite.store.upkeep import Wal
@@ -30,18 +33,42 @@ GROUP_LIMIT = 256
 LAST_TRY = 1 + BALLAST_PIECES
 
 
-class _Entry:
-    """One caller's operation and, later, what became of it."""
+# Seconds between two looks of an interrupted follower at whether its leader is done.
+SETTLE_EVERY = 0.0005
+_LEADER, _FATE, _LEADS = "leader", "fate", "leads"
 
-    __slots__ = ("arguments", "error", "leads", "operation", "result", "waiting")
+
+class _Entry:
+    """One caller's operation and, later, what became of it; while it leads, what it holds."""
+
+    __slots__ = (
+        "arguments",
+        "connection",
+        "error",
+        "fate",
+        "group",
+        "is_decided",
+        "is_told",
+        "is_woken",
+        "operation",
+        "result",
+        "thread",
+        "waiting",
+    )
 
     def __init__(self, operation: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self.operation = operation
         self.arguments = arguments
+        self.thread = threading.get_ident()
         self.result: Any = None
         self.error: BaseException | None = None
+        self.is_decided = False
+        self.is_told = self.is_woken = False
         self.waiting: threading.Lock | None = None
-        self.leads = False
+        # Set once, by `setdefault`: the leader that has the entry in hand, _LEADS, or the entry itself: it gave up.
+        self.fate: dict[str, Any] | None = None
+        self.group: tuple[_Entry, ...] | list[_Entry] = ()
+        self.connection: Any = None
 
     def outcome(self) -> Any:
         if self.error is not None:
@@ -50,12 +77,15 @@ class _Entry:
 
 
 class GroupCommit:
-    """All write operations of one store go through here, except those in a transaction of the caller's."""
+    """All write operations of one store go through here, except those in a transaction of the caller's.
+
+    A signal handler may raise between any two steps of the main thread. So who leads stands in a dict, taken by one
+    `setdefault`, what a leader holds stands in its entry, and `_settle` ends whatever was begun: once or again.
+    """
 
     def __init__(self, store: "Store") -> None:
         self._store = store
-        # Held by whoever leads; handed from leader to leader without being released.
-        self._leading = threading.Lock()
+        self._leader: dict[str, _Entry] = {}
         self._queued: deque[_Entry] = deque()
 
     def run(self, operation: Callable[..., R], *arguments: Any) -> R:
@@ -66,139 +96,181 @@ class GroupCommit:
             CommitInDoubt: the commit failed so that nobody knows whether it will be there after a restart.
         """
         entry = _Entry(operation, arguments)
-        if not self._leading.acquire(False):
-            self._queue(entry)
-            if not entry.leads:
-                queued: R = entry.outcome()
-                return queued
-        self._lead(entry)
+        committed: list[Transaction] = []
+        try:
+            if self._leader.setdefault(_LEADER, entry) is entry or self._queue(entry):
+                self._lead(entry, committed)
+        except BaseException:
+            until_done(lambda: self._settle(entry))
+            raise
+        for tx in committed:
+            self._store.committed(tx)
         result: R = entry.outcome()
         return result
 
-    def _queue(self, entry: _Entry) -> None:
-        """Wait until a leader has taken care of the entry, or has made it the next leader."""
+    def _queue(self, entry: _Entry) -> bool:
+        """Wait until a leader has taken care of the entry, or has made it the next leader (True)."""
+        entry.fate = {}
         entry.waiting = waiting = threading.Lock()
         waiting.acquire()
         self._queued.append(entry)
         # The leader may have gone between our look and the append: then nobody else will see the entry.
-        if self._leading.acquire(False):
-            self._hand_over()
+        if self._leader.setdefault(_LEADER, entry) is entry:
+            self._hand_over(entry)
         timeout = self._store.busy_timeout
-        try:
-            if waiting.acquire(timeout=timeout):
-                return
-        except BaseException:
-            self._abandon(entry, waiting)
-            raise
-        try:
-            self._queued.remove(entry)
-        except ValueError:
-            # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
-            waiting.acquire()
-        else:
+        if waiting.acquire(timeout=timeout):
+            return self._comes_to_lead(entry)
+        if entry.fate.setdefault(_FATE, entry) is entry:
+            self._unqueue(entry)
             raise Busy(f"other threads have been writing for {timeout:g} s (busy_timeout)")
+        # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
+        waiting.acquire()
+        return self._comes_to_lead(entry)
 
-    def _abandon(self, entry: _Entry, waiting: threading.Lock) -> None:
-        """Its thread was interrupted while it waited: nobody would lead if it were made leader."""
-        try:
+    def _unqueue(self, entry: _Entry) -> None:
+        with contextlib.suppress(ValueError):
             self._queued.remove(entry)
-        except ValueError:
-            # A leader has it in hand: its turn has come, so this is over within a commit.
-            waiting.acquire()
-            if entry.leads:
-                self._hand_over()
 
-    def _lead(self, entry: _Entry) -> None:
+    def _lead(self, entry: _Entry, committed: "list[Transaction]") -> None:
         store = self._store
-        group = [entry]
-        committed: list[Transaction] = []
+        group = entry.group = [entry]
         try:
-            try:
-                store.turnstile.take(store.busy_timeout)
-            except StoreError as error:
-                entry.error = error
-                return
-            try:
-                if self._queued:
-                    self._gather(group)
-                self._transact(group, committed)
-            finally:
-                store.turnstile.leave()
-        finally:
-            self._hand_over()
-            for follower in group[1:]:
-                assert follower.waiting is not None
-                follower.waiting.release()
-        for tx in committed:
-            store.committed(tx)
+            store.turnstile.take(entry, store.busy_timeout)
+        except StoreError as error:
+            entry.error = error
+        else:
+            if self._queued:
+                self._gather(entry, group)
+            self._transact(entry, group, committed)
+            for decided in group:
+                decided.is_decided = True
+        self._settle(entry)
 
-    def _gather(self, group: list[_Entry]) -> None:
-        while len(group) < GROUP_LIMIT:
-            try:
-                group.append(self._queued.popleft())
-            except IndexError:
-                return
+    def _gather(self, entry: _Entry, group: list[_Entry]) -> None:
+        """Take those who wait into the group. Each leaves the queue last, so that none is in neither."""
+        while self._queued and len(group) < GROUP_LIMIT:
+            follower = self._queued[0]
+            assert follower.fate is not None
+            if follower.fate.setdefault(_FATE, entry) is entry:
+                group.append(follower)
+            self._unqueue(follower)
 
-    def _hand_over(self) -> None:
+    def _settle(self, entry: _Entry) -> None:
+        """Leave nothing behind that others wait for: the connection, the turn, the followers, the leadership."""
+        if self._leader.get(_LEADER) is not entry and not self._comes_to_lead(entry):
+            return
+        if entry.fate is not None:
+            # It leads no more: neither does it come to lead from the queue.
+            entry.fate.setdefault(_FATE, entry)
+            self._unqueue(entry)
+        if entry.connection is not None:
+            # Interrupted at work. Closed, so that whatever it holds is rolled back with it.
+            self._store.writers.discard(entry.connection)
+            entry.connection = None
+        self._store.turnstile.leave(entry)
+        if len(entry.group) > 1 or self._queued:
+            taken = [other for other in list(self._queued) if other.fate and other.fate.get(_FATE) is entry]
+            for follower in (*entry.group[1:], *taken):
+                self._tell(follower)
+        entry.is_told = True  # it is done with: settled again, it has nothing to wait for
+        self._hand_over(entry)
+
+    def _tell(self, follower: _Entry) -> None:
+        """Let a follower go, with its outcome or without."""
+        self._unqueue(follower)
+        if not follower.is_decided:
+            follower.error = CommitInDoubt(
+                f"{self._store.path}: the thread that committed for this one was interrupted"
+            )
+            follower.is_decided = True
+        if not follower.is_told:
+            follower.is_told = True
+            assert follower.waiting is not None
+            follower.waiting.release()
+
+    def _comes_to_lead(self, entry: _Entry) -> bool:
+        """Whether a follower that was woken, or interrupted while it waited, leads now."""
+        if entry.fate is None or entry.is_told:
+            return False
+        if entry.fate.setdefault(_FATE, entry) is entry:
+            self._unqueue(entry)
+            return False
+        # A leader has it in hand, or is about to make it the leader: within a commit that is done.
+        while not entry.is_told:
+            if self._leader.get(_LEADER) is entry:
+                self._unqueue(entry)
+                return True
+            time.sleep(SETTLE_EVERY)
+        return False
+
+    def _hand_over(self, entry: _Entry) -> None:
         """Make the first of those who wait the leader; if there is none, the next to come leads."""
-        while True:
-            try:
-                successor = self._queued.popleft()
-            except IndexError:
-                self._leading.release()
-                # Somebody may have queued up in between, and found the lock still held.
-                if not self._queued or not self._leading.acquire(False):
+        while self._leader.get(_LEADER) is entry:
+            if not self._queued:
+                self._leader.pop(_LEADER, None)
+                # Somebody may have queued up in between, and found the leader still there.
+                if not self._queued or self._leader.setdefault(_LEADER, entry) is not entry:
                     return
-            else:
-                successor.leads = True
-                assert successor.waiting is not None
-                successor.waiting.release()
-                return
+            with contextlib.suppress(IndexError):
+                successor = self._queued[0]
+                if self._appoint(successor):
+                    return
 
-    def _transact(self, group: list[_Entry], committed: "list[Transaction]", *, tries: int = 0) -> None:
-        """Run the group and commit it. Whatever happens, each entry ends with a result or an error.
+    def _appoint(self, successor: _Entry) -> bool:
+        """The leadership last: interrupted before, it is done once more, and the successor waits for it."""
+        assert successor.fate is not None
+        assert successor.waiting is not None
+        if successor.fate.setdefault(_FATE, _LEADS) is not _LEADS:
+            self._unqueue(successor)
+            return False
+        if not successor.is_woken:
+            successor.is_woken = True
+            successor.waiting.release()
+        self._leader[_LEADER] = successor
+        return True
+
+    def _transact(
+        self, leader: _Entry, group: list[_Entry], committed: "list[Transaction]", *, tries: int = 0
+    ) -> None:
+        """Run the group and commit it. Each entry ends with a result or an error, unless an interrupt ends it all.
 
         Args:
+            leader: holds the connection meanwhile.
             tries: so often a full disk has been given room for it.
         """
         store = self._store
-        connection = None
         try:
-            connection = store.writers.take()
-            committed.append(self._attempt(connection, group))
-        except BaseException as error:
-            if connection is not None:
+            leader.connection = store.writers.take()
+            committed.append(self._attempt(leader.connection, group))
+        except (dbapi.Error, StoreError) as error:
+            if leader.connection is not None:
                 # Closed, not reused: whatever the failed transaction still held is rolled back with it.
-                store.writers.discard(connection)
-            if not isinstance(error, Exception):
-                _fail(
-                    group,
-                    CommitInDoubt(f"{store.path}: the thread that committed for this one was interrupted"),
-                )
-                raise
+                store.writers.discard(leader.connection)
+                leader.connection = None
             code = primary_code(error)
             is_full = code == FULL or isinstance(error, DiskFull)
             if is_full and tries < LAST_TRY and make_room(store, first=not tries):
-                self._transact(group, committed, tries=tries + 1)
+                self._transact(leader, group, committed, tries=tries + 1)
             elif len(group) > 1 and isinstance(error, dbapi.Error) and code != BUSY:
                 # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
                 # keeps is kept from each of them, and they would wait for it one after the other.
                 for entry in group:
-                    self._transact([entry], committed, tries=tries)
+                    self._transact(leader, [entry], committed, tries=tries)
             else:
                 _fail(group, translate(error, store.path), error)
         else:
+            connection, leader.connection = leader.connection, None
             store.writers.give_back(connection)
             if tries < LAST_TRY and store.headroom.wal_in_the_way:
-                self._empty_wal_for(group, committed)
+                self._empty_wal_for(leader, group, committed)
 
-    def _empty_wal_for(self, group: list[_Entry], committed: "list[Transaction]") -> None:
+    def _empty_wal_for(self, leader: _Entry, group: list[_Entry], committed: "list[Transaction]") -> None:
         """Sends were refused for want of room that an empty WAL may give: once more with one."""
         store = self._store
         store.headroom.wal_in_the_way = False
         refused = [entry for entry in group if isinstance(entry.error, DiskFull)]
         if refused and store.upkeep.begin_wal_again("TRUNCATE") is Wal.BEGUN:
-            self._transact(refused, committed, tries=LAST_TRY)
+            self._transact(leader, refused, committed, tries=LAST_TRY)
 
     def _attempt(self, connection: Any, group: list[_Entry]) -> "Transaction":
         tx = self._store.begin(connection)
@@ -214,7 +286,7 @@ class GroupCommit:
         self._store.headroom.require_margin(connection)
         try:
             connection.execute("COMMIT")
-        except Exception as error:
+        except dbapi.Error as error:
             if primary_code(error) == FULL:
                 raise  # nothing of it is in the file
             raise commit_error(error, self._store.path) from error
@@ -244,6 +316,12 @@ def _run_alone(tx: "Transaction", entry: _Entry) -> None:
         entry.error = error
 
 
+def _is_from_outside(error: Exception) -> bool:
+    """Whether a signal handler raised it: it belongs to the main thread, not to the entry that was being run."""
+    ours = isinstance(error, (SQSQLiteError, TypeError, ValueError))
+    return not ours and threading.current_thread() is threading.main_thread()
+
+
 def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:
     """Every operation, without a savepoint. False: one failed after it had written."""
     connection = tx.connection
@@ -254,7 +332,9 @@ def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:
             entry.result = entry.operation(tx, *entry.arguments)
         except dbapi.Error:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is this entry's outcome
+        except Exception as error:  # whatever it is, it is this entry's outcome
+            if _is_from_outside(error):
+                raise
             if connection.total_changes != changes:
                 return False
             # A refusal before the first write: its own business, the others go on.
@@ -272,7 +352,9 @@ def _run_with_savepoints(tx: "Transaction", group: list[_Entry]) -> None:
             entry.result = entry.operation(tx, *entry.arguments)
         except dbapi.Error:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # as above
+            if _is_from_outside(error):
+                raise
             execute("ROLLBACK TO entry")
             tx.deltas = kept
             entry.error = error

@@ -39,7 +39,7 @@ def connect(
 ) -> Connection:
     """A connection set up as every connection to a queue's file is. `busy_timeout` in seconds."""
     extra: dict[str, Any] = {} if factory is None else {"factory": factory}
-    with foreign.Opening(path):
+    with foreign.no_fork(), foreign.opening(path):
         try:
             connection = dbapi.connect(
                 uri(path, mode),

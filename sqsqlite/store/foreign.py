@@ -9,6 +9,8 @@ import os
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sqsqlite.errors import SecondSQLiteCopy, StoreError
@@ -21,6 +23,8 @@ _open_files: Counter[Identity] = Counter()
 _our_descriptors: dict[Identity, set[int]] = {}
 _torn: set[Identity] = set()
 _opening = threading.local()
+# Files whose opening is under way, or was interrupted.
+_cut_short: set[Identity] = set()
 _hook_installed = False
 
 TORN = (
@@ -58,38 +62,40 @@ def _descriptors(wanted: Identity) -> set[int]:
     return set()
 
 
-class Opening:
-    """Around each connect: refuses a file that another copy has open, and learns which descriptors are ours."""
+@contextmanager
+def opening(path: Path) -> Iterator[None]:
+    """Around each connect: refuses a file that another copy has open, and learns which descriptors are ours.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    Held by `no_fork` as a whole. An opening that a signal handler cut short may leave descriptors that nobody noted:
+    SQLite closes them when it can. The next one takes them for ours.
+    """
+    _opening.now = True
+    wanted = identity(path) if path.exists() else None
+    try:
+        if wanted is not None:
+            if wanted in _torn:
+                raise StoreError(f"{path}: {TORN}")
+            if wanted not in _cut_short and _descriptors(wanted) - _our_descriptors.get(wanted, set()):
+                raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
+            _cut_short.add(wanted)
+        yield
+    finally:
+        _opening.now = False
+        if wanted is None and path.exists():
+            wanted = identity(path)
+            _cut_short.add(wanted)
+        if wanted in _cut_short:
+            _our_descriptors[wanted] = _descriptors(wanted)
+            _cut_short.discard(wanted)
 
-    def __enter__(self) -> None:
-        _lock.acquire()
-        try:
-            _opening.now = True
-            if self._path.exists():
-                wanted = identity(self._path)
-                if wanted in _torn:
-                    raise StoreError(f"{self._path}: {TORN}")
-                strangers = _descriptors(wanted) - _our_descriptors.get(wanted, set())
-                if strangers:
-                    raise SecondSQLiteCopy(
-                        f"{self._path} is already open in this process, not by SQSQLite. {_ADVICE}."
-                    )
-        except BaseException:
-            _opening.now = False
-            _lock.release()
-            raise
 
-    def __exit__(self, *_: object) -> None:
-        try:
-            _opening.now = False
-            if self._path.exists():
-                wanted = identity(self._path)
-                _our_descriptors[wanted] = _descriptors(wanted)
-        finally:
-            _lock.release()
+def no_fork() -> AbstractContextManager[bool]:
+    """A lock to hold while a connection that no pool knows of is open.
+
+    A fork waits for it. Otherwise the child could inherit the connection, or one of SQLite's mutexes at work, and hang
+    at its own first connection.
+    """
+    return _lock
 
 
 def opened(wanted: Identity) -> None:

@@ -27,10 +27,11 @@ from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, discon
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
+from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.settings import Settings
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import translate
-from sqsqlite.store.turns import turnstile_for
+from sqsqlite.store.turns import let_go, turnstile_for
 from sqsqlite.store.upkeep import Upkeep
 from sqsqlite.store.version import check_version
 from sqsqlite.store.wake import Waker
@@ -103,17 +104,15 @@ class Store:
         if not self.path.exists():
             # Before the lock files: its (device, inode) names the turnstile. SQLite takes an empty file.
             self.path.touch(exist_ok=True)
-        facts = create.look(self.path, adopt=adopt, **options)
+        with foreign.no_fork():
+            facts = create.look(self.path, adopt=adopt, **options)
         make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
         found = clock or (meta.clock_of(facts) if facts is not None else None)
         if facts is None or found is None:
             # Only then is anything written: opening a file that is in order waits for no writer.
-            self.turnstile.take(self.busy_timeout)
-            try:
+            with self.turnstile.taken(self.busy_timeout), foreign.no_fork():
                 facts, found = self._prepare(clock, adopt=adopt, **options)
-            finally:
-                self.turnstile.leave()
         self.clock: Clock = found
         self.writers = Pool(self.path, **options)
         self.readers = Pool(self.path, **options)
@@ -150,8 +149,9 @@ class Store:
         Raises:
             StoreError: Busy, DiskFull, CommitInDoubt and the others, translated.
         """
-        if getattr(self._thread, "transaction", None) is not None:
-            return self._join(self._thread.transaction, operation, arguments)
+        tx: Transaction | None = getattr(self._thread, "transaction", None)
+        if tx is not None and not tx.is_over:
+            return self._join(tx, operation, arguments)
         if self.closed:
             raise self._closed_error()
         # Told here, not by the turnstile alone: behind a leader that waits for this very thread it would take 30 s.
@@ -164,6 +164,10 @@ class Store:
 
     def _join(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
         """In a transaction of the caller's: all of the operation or nothing of it, and the counts right behind."""
+        if not tx.connection.in_transaction:
+            raise StoreError(
+                f"{self.path}: the transaction has ended already, by SQL: nothing can join it any more"
+            )
         tx.now_ms = self.clock.now_ms()
         try:
             tx.execute("SAVEPOINT sqs_operation")
@@ -185,7 +189,7 @@ class Store:
     def transaction_of_thread(self) -> Transaction | None:
         """The transaction this thread is in by `transaction()`, if it is."""
         found: Transaction | None = getattr(self._thread, "transaction", None)
-        return found
+        return found if found is not None and not found.is_over else None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -197,19 +201,27 @@ class Store:
             raise TransactionInProgress("this thread is in a transaction already; they don't nest")
         connection = self.application.connection()
         try:
-            try:
-                self.application.begin(connection)
-                self._thread.transaction = self.application.transaction_of(connection)
-                try:
-                    yield self._thread.transaction
-                finally:
-                    self._thread.transaction = None
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
+            self.application.begin(connection)
+            tx = self.application.transaction_of(connection)
+            connection.is_block = True
+            self._thread.transaction = tx
+            yield tx
+            self._refuse_odd_end(connection, tx)
+            connection.finish()
         finally:
-            connection.close()
+            until_done(lambda: self.application.put_away(connection))
+            self._thread.transaction = None
+
+    def _refuse_odd_end(self, connection: Any, tx: Transaction) -> None:
+        if connection.thread != threading.get_ident():
+            raise StoreError(
+                f"{self.path}: transaction() was entered in one thread and left in another: rolled back. A transaction "
+                "belongs to its thread"
+            )
+        if tx.is_over or not connection.in_transaction:
+            raise StoreError(
+                f"{self.path}: the transaction ended within its block, by SQL: what came after it is not in the file"
+            )
 
     def committed(self, tx: Transaction) -> None:
         """After a commit and its answers: wake sleepers, give upkeep its due."""
@@ -282,6 +294,7 @@ class Store:
             self._application.close()
         for pool in (self.writers, self.readers, self.watchers):
             pool.close()
+        let_go(self.turnstile)
 
     def after_fork_in_child(self) -> None:
         """Threads, queued operations and open transactions stayed in the parent."""

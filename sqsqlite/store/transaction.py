@@ -52,9 +52,20 @@ class Transaction:
         deltas: changes of the counts by epoch id, written once, before the commit.
         wakes: queue id -> the earliest instant at which something of the queue becomes receivable (0: at once).
         sweep: whether rows were discarded that upkeep should take away.
+        is_over: a caller's transaction that was committed or rolled back.
     """
 
-    __slots__ = ("connection", "deltas", "execute", "headroom", "now_ms", "settings", "sweep", "wakes")
+    __slots__ = (
+        "connection",
+        "deltas",
+        "execute",
+        "headroom",
+        "is_over",
+        "now_ms",
+        "settings",
+        "sweep",
+        "wakes",
+    )
 
     def __init__(
         self, connection: "Connection", now_ms: int, settings: "Settings", headroom: "Headroom"
@@ -67,6 +78,7 @@ class Transaction:
         self.deltas: dict[int, Delta] = {}
         self.wakes: dict[int, int] = {}
         self.sweep = False
+        self.is_over = False
 
     def require_room(self, size_bytes: int) -> None:
         """Raise DiskFull if a send of so many bytes would leave no room to receive and delete."""

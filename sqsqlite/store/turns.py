@@ -7,16 +7,19 @@ correctness.
 
 POSIX record locks are used because a forked child doesn't inherit them (`flock` stays held by the child). They belong
 to the process, not to a thread, and closing any descriptor of a file drops the process's locks on it: so one object
-and one descriptor a file and process, kept until the process ends.
+and one descriptor a file and process, kept until its last user closes.
 """
 
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sqsqlite.errors import Busy, TransactionInProgress
+from sqsqlite.store.interrupts import Signal
 
 fcntl: Any
 try:
@@ -26,17 +29,40 @@ except ImportError:  # Windows: SQLite's busy handler alone
 
 # Seconds that the next in turn looks again and again before it sleeps: two or three turns at NORMAL.
 SPIN = 0.0002
+# Seconds after which a thread that waits for another's turn looks again, should the word have been lost.
+LOOK_AGAIN = 0.05
+_TURN = "turn"
 _LOCK = 0 if fcntl is None else fcntl.LOCK_EX
 _TRY = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
 _UNLOCK = 0 if fcntl is None else fcntl.LOCK_UN
 
 
+class Holder(Protocol):
+    """Who takes a turn: a group commit's entry, or an application's connection."""
+
+    @property
+    def thread(self) -> int:
+        """The thread it is for, by `threading.get_ident()`."""
+
+
+class ThreadHolder:
+    """A turn for a piece of work in this thread that is nobody's entry or connection."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+
 class Turnstile:
-    """The turn to write to one file. One object a file and process (`turnstile_for`)."""
+    """The turn to write to one file. One object a file and process (`turnstile_for`).
+
+    Within the process the turn is an entry of a dict that names its holder. `setdefault` takes it in one step, so
+    whatever a signal handler raises, and wherever, it can be told afterwards who has the turn.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._inside = threading.Lock()
-        self._owner: int | None = None
+        self.user_count = 0
+        self._held: dict[str, Holder] = {}
+        self._waiting: list[Signal] = []
         self._waiting_room = self._descriptor(folder / "waiting-room")
         self._turn = self._descriptor(folder / "turn")
         self._room_sleeper = _Sleeper(self._waiting_room)
@@ -52,8 +78,16 @@ class Turnstile:
         """Whether the lock files were deleted, as with the database they stood beside (its inode may be used again)."""
         return self._turn >= 0 and os.fstat(self._turn).st_nlink == 0
 
-    def take(self, timeout: float) -> None:
-        """Wait for the turn.
+    def close(self) -> None:
+        """Close the lock files, unless somebody is still at work: then they stay open."""
+        if self._turn < 0 or self._held or self._room_sleeper.is_out or self._turn_sleeper.is_out:
+            return
+        os.close(self._waiting_room)
+        os.close(self._turn)
+        self._waiting_room = self._turn = -1
+
+    def take(self, holder: Holder, timeout: float) -> None:
+        """Wait for the turn. The caller gives it up by `leave`, whatever happens.
 
         Args:
             timeout: seconds.
@@ -62,33 +96,49 @@ class Turnstile:
             Busy: others kept the turn for all of `timeout`.
             TransactionInProgress: this thread already has it.
         """
-        if not self._inside.acquire(False):
-            timeout = self._wait_inside(timeout)
-        if fcntl is not None:
-            try:
+        try:
+            if self._held.setdefault(_TURN, holder) is not holder:
+                timeout = self._wait_inside(holder, timeout)
+            if fcntl is not None:
                 self._pass(timeout)
-            except BaseException:
-                # Interrupted, the turn may have come all the same: nobody would give it up.
-                fcntl.lockf(self._turn, _UNLOCK)
-                self._inside.release()
-                raise
-        self._owner = threading.get_ident()
+        except BaseException:
+            self.leave(holder)
+            raise
 
-    def _wait_inside(self, timeout: float) -> float:
+    @contextmanager
+    def taken(self, timeout: float) -> Iterator[None]:
+        """`take` and `leave` around a block."""
+        holder = ThreadHolder()
+        self.take(holder, timeout)
+        try:
+            yield
+        finally:
+            self.leave(holder)
+
+    def _wait_inside(self, holder: Holder, timeout: float) -> float:
         """For the turn of another thread of this process. Gives what is left of the timeout."""
         self.refuse_holder()
         started = time.monotonic()
-        if not self._inside.acquire(True, timeout):
-            raise Busy(f"another thread has been writing for {timeout:g} s (busy_timeout)")
+        left = Signal()
+        self._waiting.append(left)
+        try:
+            while self._held.setdefault(_TURN, holder) is not holder:
+                remaining = timeout - (time.monotonic() - started)
+                if remaining <= 0:
+                    raise Busy(f"another thread has been writing for {timeout:g} s (busy_timeout)")
+                left.wait(min(remaining, LOOK_AGAIN))
+                left.clear()
+        finally:
+            self._waiting.remove(left)
         return timeout - (time.monotonic() - started)
 
     def _pass(self, timeout: float) -> None:
         """Through the waiting room to the turn: where nobody else is, three calls."""
         started = 0.0
-        if not self._room_sleeper.try_lock():
-            started = time.monotonic()
-            self._room_sleeper.wait(timeout)
         try:
+            if not self._room_sleeper.try_lock():
+                started = time.monotonic()
+                self._room_sleeper.wait(timeout)
             if not (self._turn_sleeper.try_lock() or self._turn_sleeper.spin()):
                 if started:
                     timeout -= time.monotonic() - started
@@ -102,22 +152,27 @@ class Turnstile:
         Raises:
             TransactionInProgress: this is such a thread.
         """
-        if self._owner == threading.get_ident():
+        holder = self._held.get(_TURN)
+        if holder is not None and holder.thread == threading.get_ident():
             raise TransactionInProgress(
                 "this thread already holds a write transaction on the file: pass it as `connection=`, or leave it first"
             )
 
-    def leave(self) -> None:
-        """Give the turn up."""
-        self._owner = None
+    def leave(self, holder: Holder) -> None:
+        """Give the turn up, if `holder` has it; once more does no harm."""
+        if self._held.get(_TURN) is not holder:
+            return
         if fcntl is not None:
             fcntl.lockf(self._turn, _UNLOCK)
-        self._inside.release()
+        self._held.pop(_TURN, None)
+        if self._waiting:
+            for left in list(self._waiting):
+                left.set()
 
     def after_fork_in_child(self) -> None:
         """The parent's threads are gone, and their hold on the turn with them."""
-        self._inside = threading.Lock()
-        self._owner = None
+        self._held = {}
+        self._waiting = []
         self._room_sleeper = _Sleeper(self._waiting_room)
         self._turn_sleeper = _Sleeper(self._turn)
 
@@ -133,17 +188,17 @@ class _Sleeper:
         self._descriptor = descriptor
         self._mutex = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._asked = threading.Semaphore(0)
+        self._asked = Signal()
         self._granted = threading.Lock()
         self._granted.acquire()
         self._wanted = False
         # From the request until the lock came: longer than the writer waited, if that gave up. Meanwhile the lock may
         # become the process's at any moment, so nobody else in it may touch the lock.
-        self._is_out = False
+        self.is_out = False
 
     def try_lock(self) -> bool:
         """Take the lock if nobody has it."""
-        if self._is_out:
+        if self.is_out:
             return False
         try:
             fcntl.lockf(self._descriptor, _TRY)
@@ -168,8 +223,8 @@ class _Sleeper:
         """
         with self._mutex:
             self._wanted = True
-            if not self._is_out:
-                self._is_out = True
+            if not self.is_out:
+                self.is_out = True
                 self._ask()
         came = False
         try:
@@ -184,7 +239,7 @@ class _Sleeper:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="sqsqlite-turn", daemon=True)
             self._thread.start()
-        self._asked.release()
+        self._asked.set()
 
     def _give_up(self) -> None:
         with self._mutex:
@@ -197,10 +252,11 @@ class _Sleeper:
 
     def _run(self) -> None:
         while True:
-            self._asked.acquire()
+            self._asked.wait()
+            self._asked.clear()
             fcntl.lockf(self._descriptor, _LOCK)
             with self._mutex:
-                self._is_out = False
+                self.is_out = False
                 if self._wanted:
                     self._wanted = False
                     self._granted.release()
@@ -213,12 +269,25 @@ _turnstiles_lock = threading.Lock()
 
 
 def turnstile_for(identity: tuple[int, int], folder: Path) -> Turnstile:
-    """The process's one turnstile for the file with this (device, inode)."""
+    """The process's one turnstile for the file with this (device, inode). Each call is followed by a `let_go`."""
     with _turnstiles_lock:
         found = _turnstiles.get(identity)
         if found is None or found.is_stale():
             found = _turnstiles[identity] = Turnstile(folder)
+        found.user_count += 1
         return found
+
+
+def let_go(turnstile: Turnstile) -> None:
+    """One user less; the last one closes the lock files."""
+    with _turnstiles_lock:
+        turnstile.user_count -= 1
+        if turnstile.user_count > 0:
+            return
+        for identity, other in list(_turnstiles.items()):
+            if other is turnstile:
+                del _turnstiles[identity]
+        turnstile.close()
 
 
 def _after_fork_in_child() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.interrupts import Signal
 
 if TYPE_CHECKING:
     from sqsqlite.store.connections import Connection
@@ -52,7 +53,7 @@ class Upkeep:
         self._store = store
         self._sweep_chunk = sweep_chunk
         self._lock = threading.Lock()
-        self._work = threading.Event()
+        self._work = Signal()
         self._thread: threading.Thread | None = None
         self._commits = 0
         self._sweep = True  # a process before may have left something
@@ -161,12 +162,8 @@ class Upkeep:
         return bool(frames * page_size > RESTART_ABOVE)
 
     def _under_turn(self, action: Callable[[], object]) -> None:
-        turnstile = self._store.turnstile
-        turnstile.take(self._store.busy_timeout)
-        try:
+        with self._store.turnstile.taken(self._store.busy_timeout):
             action()
-        finally:
-            turnstile.leave()
 
     def close(self) -> None:
         """Stop the thread, after a last few chunks of what this process discarded."""

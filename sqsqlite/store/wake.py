@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqsqlite.errors import StoreError
+from sqsqlite.store.interrupts import Signal
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -37,7 +38,7 @@ class Waiter:
 
     def __init__(self, queue_id: int) -> None:
         self.queue_id = queue_id
-        self.event = threading.Event()
+        self.event = Signal()
         self.receivable = False
         self.due_at: int | None = None
 

@@ -1,5 +1,6 @@
 """A process that forks while it uses a queue: parent and child both go on, and the file stays whole."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -228,9 +229,9 @@ def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue):
 
 
 def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
-    with sqs.transaction() as connection:
+    with contextlib.suppress(ZeroDivisionError), sqs.transaction():
         queue.send("rolled back")
         Child(lambda: None).outcome()
-        connection.rollback()
+        raise ZeroDivisionError
     queue.send("kept")
     assert bodies(queue) == ["kept"]

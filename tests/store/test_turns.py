@@ -27,12 +27,11 @@ from pathlib import Path
 from sqsqlite.store.turns import Turnstile
 turnstile = Turnstile(Path(sys.argv[1]))
 for _ in range(2):
-    turnstile.take(20)
-    with open(sys.argv[2], "a") as file:
-        file.write(sys.argv[3])
-    say("mine")
-    input()
-    turnstile.leave()
+    with turnstile.taken(20):
+        with open(sys.argv[2], "a") as file:
+            file.write(sys.argv[3])
+        say("mine")
+        input()
 say("done")
 """
 
@@ -74,11 +73,7 @@ def test_writer_of_another_process_is_waited_for(sqs, queue, path):
         assert other.hear() == "inside"
         task = Task(queue.send, "second")
         if os.name == "posix":
-            until(
-                lambda: (
-                    not sqs._store.turnstile._inside.acquire(False) or sqs._store.turnstile._inside.release()
-                )
-            )
+            until(lambda: sqs._store.turnstile._held)
         assert task.is_alive()
         other.tell()
         other.end()

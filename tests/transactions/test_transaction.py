@@ -136,14 +136,6 @@ def test_queue_made_within_is_gone_with_the_rollback(sqs):
     sqs.create_queue("new")
 
 
-def test_commit_by_hand_ends_the_transaction_and_keeps_it(sqs, queue):
-    with pytest.raises(Changed), sqs.transaction() as connection:  # noqa: PT012
-        queue.send("kept")
-        connection.commit()
-        raise Changed
-    assert bodies(queue) == ["kept"]
-
-
 def test_interrupt_rolls_back(sqs, queue):
     with pytest.raises(KeyboardInterrupt), sqs.transaction():  # noqa: PT012
         queue.send("never")
