@@ -46,7 +46,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The benchmarks of SQSQLite.")
     parser.add_argument("names", nargs="*", choices=[[], *NAMES], metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--quick", action="store_true", help="few messages: whether it runs, not how fast")
-    parser.add_argument("--rounds", type=int, default=throughput.ROUNDS, help="of each throughput row: medians")
+    parser.add_argument(
+        "--rounds", type=int, default=throughput.ROUNDS, help="of each throughput row: medians"
+    )
     parser.add_argument("--folder", type=Path, help="where the queues' files go: the disk that is measured")
     parser.add_argument("--results", type=Path, help="where DATE-COMMIT.json and .md go (none when quick)")
     parser.add_argument("--page", type=Path, help="a Markdown page with markers to put the tables in")
