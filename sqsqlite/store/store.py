@@ -108,6 +108,14 @@ class Store:
             facts = create.look(self.path, adopt=adopt, **options)
         make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
+        try:
+            self._use(facts, clock, adopt=adopt, **options)
+        except BaseException:
+            let_go(self.turnstile)
+            raise
+        self.settings = Settings(limits, compat, compat == "docs", region, Sealer(self._secret))
+
+    def _use(self, facts: meta.Meta | None, clock: Clock | None, *, adopt: bool, **options: Any) -> None:
         found = clock or (meta.clock_of(facts) if facts is not None else None)
         if facts is None or found is None:
             # Only then is anything written: opening a file that is in order waits for no writer.
@@ -120,7 +128,7 @@ class Store:
         # One connection from now on: an upgrade, a restore or a second SQLite copy must find the file in use.
         self.readers.give_back(self.readers.take())
         self.file_id = facts.file_id
-        self.settings = Settings(limits, compat, compat == "docs", region, Sealer(facts.secret))
+        self._secret = facts.secret
 
     def _prepare(self, clock: Clock | None, *, adopt: bool, **options: Any) -> tuple[meta.Meta, Clock]:
         """Make the file a queue's, or ready again, and set its clock. The turn is held."""
