@@ -22,12 +22,45 @@ class BoundQueue:
         created = client.create_queue(QueueName=name, Attributes=as_texts(attributes))
         return cls(client, created["QueueUrl"])
 
+    @classmethod
+    def create_fifo(cls, client: Any, name: str = "q.fifo", **attributes: object) -> "BoundQueue":
+        """Messages are told apart by their bodies, unless `ContentBasedDeduplication` says otherwise."""
+        return cls.create(
+            client, name, **{"FifoQueue": "true", "ContentBasedDeduplication": "true", **attributes}
+        )
+
     def send(self, body: str = "hello", **params: Any) -> dict[str, Any]:
         return self.client.send_message(QueueUrl=self.url, MessageBody=body, **params)
 
     def send_all(self, *bodies: str) -> None:
         for body in bodies:
             self.send(body)
+
+    def send_group(self, group_id: str, *bodies: str) -> list[dict[str, Any]]:
+        """Each body as a message of the group; the answers."""
+        return [self.send(body, MessageGroupId=group_id) for body in bodies]
+
+    def send_batch(self, *entries: dict[str, Any]) -> dict[str, Any]:
+        """Entries get the ids "0", "1", and so on; so do those of the other two batches."""
+        return self.client.send_message_batch(
+            QueueUrl=self.url, Entries=[{"Id": str(place), **entry} for place, entry in enumerate(entries)]
+        )
+
+    def delete_batch(self, *handles: str) -> dict[str, Any]:
+        return self.client.delete_message_batch(
+            QueueUrl=self.url,
+            Entries=[{"Id": str(place), "ReceiptHandle": handle} for place, handle in enumerate(handles)],
+        )
+
+    def change_batch(self, *changes: tuple[str, int]) -> dict[str, Any]:
+        """Each change is a handle and its new timeout."""
+        return self.client.change_message_visibility_batch(
+            QueueUrl=self.url,
+            Entries=[
+                {"Id": str(place), "ReceiptHandle": handle, "VisibilityTimeout": timeout}
+                for place, (handle, timeout) in enumerate(changes)
+            ],
+        )
 
     def receive(self, max_messages: int = 1, **params: Any) -> list[dict[str, Any]]:
         answer = self.client.receive_message(

@@ -76,6 +76,17 @@ def queue(make_queue):
 
 
 @pytest.fixture
+def make_fifo(sqs):
+    return lambda name="q.fifo", **attributes: BoundQueue.create_fifo(sqs, name, **attributes)
+
+
+@pytest.fixture
+def fifo(make_fifo):
+    """A FIFO queue that tells messages apart by their bodies."""
+    return make_fifo()
+
+
+@pytest.fixture
 def no_safety_net(monkeypatch):
     """Without the look for commits that nobody told of: only news wakes, so a wake-up left out makes the test hang."""
     monkeypatch.setattr(wake._Versions, "look", lambda _: False)

@@ -36,29 +36,6 @@ def batch(request, queue):
     return ask
 
 
-def send_batch(queue, *entries):
-    return queue.client.send_message_batch(
-        QueueUrl=queue.url, Entries=[{"Id": str(place), **entry} for place, entry in enumerate(entries)]
-    )
-
-
-def delete_batch(queue, *handles):
-    return queue.client.delete_message_batch(
-        QueueUrl=queue.url,
-        Entries=[{"Id": str(place), "ReceiptHandle": handle} for place, handle in enumerate(handles)],
-    )
-
-
-def change_batch(queue, *changes):
-    return queue.client.change_message_visibility_batch(
-        QueueUrl=queue.url,
-        Entries=[
-            {"Id": str(place), "ReceiptHandle": handle, "VisibilityTimeout": timeout}
-            for place, (handle, timeout) in enumerate(changes)
-        ],
-    )
-
-
 def failure(entry_id, code, message):
     return {"Id": entry_id, "SenderFault": True, "Code": code, "Message": message}
 
@@ -111,8 +88,7 @@ def test_a_batch_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
     attributes = {"name": {"DataType": "String", "StringValue": "value"}}
     used = len("name") + len("String") + len("value")
     half = BATCH_BYTES // 2
-    send_batch(
-        queue,
+    queue.send_batch(
         {"MessageBody": "x" * half},
         {"MessageBody": "x" * (half - used), "MessageAttributes": attributes},
     )
@@ -121,8 +97,7 @@ def test_a_batch_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
         "BatchRequestTooLong",
         f"Batch requests cannot be longer than {BATCH_BYTES} bytes. You have sent {BATCH_BYTES + 1} bytes.",
     ):
-        send_batch(
-            queue,
+        queue.send_batch(
             {"MessageBody": "x" * half},
             {"MessageBody": "x" * (half - used + 1), "MessageAttributes": attributes},
         )
@@ -132,12 +107,12 @@ def test_a_batch_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
 def test_a_batch_of_one_that_is_too_long_is_a_long_batch(queue):
     """Not a long message, as in a single send."""
     with refused(queue.client, "BatchRequestTooLong", re.compile(f"You have sent {BATCH_BYTES + 1} bytes")):
-        send_batch(queue, {"MessageBody": "x" * (BATCH_BYTES + 1)})
+        queue.send_batch({"MessageBody": "x" * (BATCH_BYTES + 1)})
 
 
 def test_a_queues_maximum_message_size_does_not_limit_the_batch(make_queue):
     queue = make_queue(MaximumMessageSize=1024)
-    answer = send_batch(queue, *[{"MessageBody": "x" * 1024}] * 10)
+    answer = queue.send_batch(*[{"MessageBody": "x" * 1024}] * 10)
     assert len(answer["Successful"]) == 10
 
 
@@ -146,8 +121,7 @@ def test_a_queues_maximum_message_size_does_not_limit_the_batch(make_queue):
 
 def test_a_batchs_entries_are_sent_in_order_each_with_its_answer(queue):
     trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
-    answer = send_batch(
-        queue,
+    answer = queue.send_batch(
         {"MessageBody": "test"},
         {"MessageBody": "hello", "MessageAttributes": {"k": {"DataType": "String", "StringValue": "x"}}},
         {"MessageBody": "x", "MessageSystemAttributes": trace},
@@ -168,8 +142,7 @@ def test_a_batchs_entries_are_sent_in_order_each_with_its_answer(queue):
 
 def test_each_entry_has_a_delay_of_its_own(make_queue, clock):
     queue = make_queue(DelaySeconds=5)
-    send_batch(
-        queue,
+    queue.send_batch(
         {"MessageBody": "now", "DelaySeconds": 0},
         {"MessageBody": "later", "DelaySeconds": 10},
         {"MessageBody": "the queue's"},
@@ -185,8 +158,7 @@ def test_a_refused_entry_leaves_the_others_alone(make_queue):
     """200 in all; the failures carry Query codes, and say that the sender is at fault."""
     queue = make_queue(MaximumMessageSize=1024)
     empty_value = {"a": {"DataType": "String", "StringValue": ""}}
-    answer = send_batch(
-        queue,
+    answer = queue.send_batch(
         {"MessageBody": "first"},
         {"MessageBody": "x" * 1025},
         {"MessageBody": "delayed", "DelaySeconds": 901},
@@ -224,14 +196,14 @@ def test_a_refused_entry_leaves_the_others_alone(make_queue):
 
 
 def test_an_entry_with_a_forbidden_character_fails_by_itself(queue):
-    answer = send_batch(queue, {"MessageBody": "\0"}, {"MessageBody": "fine"})
+    answer = queue.send_batch({"MessageBody": "\0"}, {"MessageBody": "fine"})
     assert [(entry["Id"], entry["Code"]) for entry in answer["Failed"]] == [("0", "InvalidMessageContents")]
     assert queue.bodies() == ["fine"]
 
 
 def test_when_every_entry_fails_the_request_has_still_succeeded(queue):
     """And `Successful` is absent, as by SQS."""
-    answer = send_batch(queue, {"MessageBody": "x", "DelaySeconds": -1})
+    answer = queue.send_batch({"MessageBody": "x", "DelaySeconds": -1})
     assert set(without_metadata(answer)) == {"Failed"}
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
 
@@ -247,7 +219,7 @@ def test_a_batch_deletes_what_it_can(queue, make_queue):
     other = make_queue("other")
     other.send()
     stranger = other.receive_one()["ReceiptHandle"]
-    answer = delete_batch(queue, first, "garbage", second, stranger, third)
+    answer = queue.delete_batch(first, "garbage", second, stranger, third)
     assert answer["Successful"] == [{"Id": "0"}, {"Id": "2"}, {"Id": "4"}]
     assert answer["Failed"] == [
         failure(
@@ -267,14 +239,14 @@ def test_an_expired_handle_fails_by_itself(queue, clock):
     old = queue.receive_one(VisibilityTimeout=5)
     held = queue.receive_one()
     clock.advance(5)
-    answer = delete_batch(queue, old["ReceiptHandle"], held["ReceiptHandle"])
+    answer = queue.delete_batch(old["ReceiptHandle"], held["ReceiptHandle"])
     assert answer["Successful"] == [{"Id": "1"}]
     assert answer["Failed"] == [failure("0", "InvalidParameterValue", expired(old))]
     assert queue.bodies() == ["a"]
 
 
 def test_an_empty_handle_fails_by_itself(queue):
-    answer = delete_batch(queue, "")
+    answer = queue.delete_batch("")
     assert answer["Failed"] == [
         failure("0", "MissingParameter", "The request must contain the parameter ReceiptHandle.")
     ]
@@ -283,7 +255,7 @@ def test_an_empty_handle_fails_by_itself(queue):
 def test_the_same_handle_twice_in_a_batch_is_no_failure(queue):
     queue.send()
     handle = queue.receive_one()["ReceiptHandle"]
-    answer = delete_batch(queue, handle, handle)
+    answer = queue.delete_batch(handle, handle)
     assert without_metadata(answer) == {"Successful": [{"Id": "0"}, {"Id": "1"}]}
     assert queue.counts == (0, 0, 0)
 
@@ -294,7 +266,7 @@ def test_the_same_handle_twice_in_a_batch_is_no_failure(queue):
 def test_a_batch_gives_each_message_a_timeout_of_its_own(queue, clock):
     queue.send_all("a", "b", "c")
     handles = [message["ReceiptHandle"] for message in queue.receive(3)]
-    answer = change_batch(queue, *zip(handles, (0, 60, 90), strict=True))
+    answer = queue.change_batch(*zip(handles, (0, 60, 90), strict=True))
     assert without_metadata(answer) == {"Successful": [{"Id": "0"}, {"Id": "1"}, {"Id": "2"}]}
     seen = []
     for _ in range(4):
@@ -310,8 +282,8 @@ def test_a_batch_changes_what_it_can(queue, clock):
     queue.delete(gone)
     clock.advance(1)
     handles = [message["ReceiptHandle"] for message in (late, gone, fine, long)]
-    answer = change_batch(
-        queue, (handles[0], 5), (handles[1], 5), (handles[2], 5), (handles[3], 43_201), ("x", 5), ("", 5)
+    answer = queue.change_batch(
+        (handles[0], 5), (handles[1], 5), (handles[2], 5), (handles[3], 43_201), ("x", 5), ("", 5)
     )
     assert answer["Successful"] == [{"Id": "2"}]
     assert [(entry["Id"], entry["Code"], entry["SenderFault"]) for entry in answer["Failed"]] == [
