@@ -18,7 +18,8 @@ from sqsqlite.names import is_queue_arn
 _is_label = re.compile(r"[A-Za-z0-9_-]+").fullmatch  # permission labels and batch entry ids
 # Letters, digits and all punctuation of ASCII are exactly the characters from ! to ~.
 _is_identifier = re.compile(r"[!-~]+").fullmatch
-_is_tag_text = re.compile(r"[\w\s.:/=+\-@]*").fullmatch
+# The control characters that count as whitespace have no place in XML.
+_is_tag_text = re.compile(r"(?:[\w.:/=+\-@]|(?![\x0b\x0c\x1c-\x1f])\s)*").fullmatch
 
 
 class Entry(Protocol):

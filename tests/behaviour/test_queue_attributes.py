@@ -310,7 +310,18 @@ def test_longest_tags_and_their_characters(queue, tags):
 
 
 @pytest.mark.parametrize(
-    "tags", [{"": "v"}, {"k" * 129: "v"}, {"k": "v" * 257}, {"k!": "v"}, {"k": "v!"}, {"aws:k": "v"}]
+    "tags",
+    [
+        {"": "v"},
+        {"k" * 129: "v"},
+        {"k": "v" * 257},
+        {"k!": "v"},
+        {"k": "v!"},
+        {"aws:k": "v"},
+        {"k\x1f": "v"},
+        {"k": "v\x0b"},
+        {"AWS:k": "v"},
+    ],
 )
 def test_other_tags_are_refused(queue, tags):
     with refused(queue.client, INVALID, re.compile("^Tag ")):

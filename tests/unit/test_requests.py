@@ -243,6 +243,8 @@ def test_a_malformed_name_names_no_queue():
         ({"aws:k": "x"}, "reserved"),
         ({"AWS:k": "x"}, "reserved"),
         ({"k!": "x"}, "can only include"),
+        ({"k\x1f": "x"}, "can only include"),
+        ({"k": "x\x0b"}, "can only include"),
         ({"k": "\ud800"}, "can only include"),
     ],
 )
@@ -273,8 +275,13 @@ def test_tag_keys_to_take_away_have_a_length(keys):
     )
 
 
+@pytest.mark.parametrize("whitespace", [" ", "\t", "\n", "\u3000"], ids=ascii)
+def test_tags_may_hold_whitespace(whitespace):
+    accept("TagQueue", QueueUrl=URL, Tags={f"a{whitespace}b": whitespace})
+
+
 def test_permissions_have_their_limits():
-    params = {"QueueUrl": URL, "Label": "l", "AWSAccountIds": ["1"], "Actions": ["SendMessage"] * 7}
+    params = {"QueueUrl": URL, "Label": "l", "AWSAccountIds": ["1" * 12], "Actions": ["SendMessage"] * 7}
     accept("AddPermission", **params)
     over = refusal("AddPermission", **{**params, "Actions": ["SendMessage"] * 8})
     assert isinstance(over, errors.OverLimit)
