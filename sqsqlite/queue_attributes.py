@@ -103,7 +103,7 @@ def parse_attributes(
             raise _bad_value(name, "Modifying queue type is not supported.")
     if fifo:
         _check_throughput({**FIFO_DEFAULTS, **(current or {}), **columns})
-    return _with_one_encryption(columns)
+    return _with_one_encryption(columns, current or {})
 
 
 def render_attributes(
@@ -187,7 +187,7 @@ def _check_throughput(row: Mapping[str, object]) -> None:
         )
 
 
-def _with_one_encryption(columns: Columns) -> Columns:
+def _with_one_encryption(columns: Columns, current: Mapping[str, object]) -> Columns:
     """Encryption by key and by SQS exclude each other: one switched on switches the other off."""
     by_key = bool(columns.get("kms_master_key_id"))
     by_sqs = bool(columns.get("sqs_managed_sse_enabled"))
@@ -198,7 +198,8 @@ def _with_one_encryption(columns: Columns) -> Columns:
         )
     if by_key:
         columns["sqs_managed_sse_enabled"] = 0
-    if by_sqs:
+    # Only where there is a key to take away: CreateQueue compares all these columns with the queue's.
+    if by_sqs and current.get("kms_master_key_id"):
         columns |= {"kms_master_key_id": None, "kms_data_key_reuse_period_seconds": None}
     return columns
 

@@ -216,6 +216,26 @@ def test_encryption_by_sqs_switches_that_by_key_off(queue):
     assert queue.attributes(*names) == {"SqsManagedSseEnabled": "true"}
 
 
+def test_a_period_without_a_key_is_not_shown_and_hides_no_equal_queue(queue, make_queue):
+    """CreateQueue compares what it was given, and nothing that follows from it."""
+    queue.set(KmsDataKeyReusePeriodSeconds=60)
+    assert queue.attributes("KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled") == {
+        "SqsManagedSseEnabled": "true"
+    }
+    assert make_queue(SqsManagedSseEnabled="true").url == queue.url
+
+
+def test_a_queue_is_created_with_a_key_and_found_by_it(sqs, make_queue):
+    """Whether there is such a key is not looked up."""
+    queue = make_queue(KmsMasterKeyId="nobody's", KmsDataKeyReusePeriodSeconds=60)
+    assert make_queue(KmsMasterKeyId="nobody's").url == queue.url
+    exists = "A queue already exists with the same name and a different value for attribute "
+    with refused(sqs, "QueueNameExists", exists + "KmsMasterKeyId"):
+        make_queue(KmsMasterKeyId="another's")
+    with refused(sqs, "QueueNameExists", exists + "SqsManagedSseEnabled"):
+        make_queue(SqsManagedSseEnabled="true")
+
+
 def test_both_encryptions_at_once_are_refused(queue, make_queue):
     both = {"KmsMasterKeyId": "alias/aws/sqs", "SqsManagedSseEnabled": "true"}
     with refused(queue.client, "InvalidAttributeName", BOTH_ENCRYPTIONS):
