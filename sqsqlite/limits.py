@@ -29,6 +29,7 @@ class Limits:
     policy_bytes: int = 8_192
     policy_statement_count: int = 20
     policy_principal_count: int = 50
+    policy_condition_count: int = 10
     policy_action_count: int = 7  # in one statement, also one AddPermission
     permission_label_characters: Range = Range(1, 80)  # API_AddPermission
     list_result_count: Range = Range(1, 1_000)  # a page. API_ListQueues, API_ListDeadLetterSourceQueues

@@ -14,6 +14,7 @@ from sqsqlite.digests import has_valid_characters
 from sqsqlite.errors import InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
 from sqsqlite.limits import Limits, Range
 from sqsqlite.names import is_queue_arn
+from sqsqlite.policy import check_policy
 
 Columns = dict[str, object]
 
@@ -253,10 +254,7 @@ def _choice(name: str, column: str, allowed: tuple[str, ...]) -> QueueAttribute:
 def _read_policy(text: str, limits: Limits) -> Columns:
     if not text:
         return {"policy": None}
-    if len(text.encode("utf-8", "surrogatepass")) > limits.policy_bytes:
-        raise _bad_value("Policy", f"Must be at most {limits.policy_bytes} bytes.")
-    if _json_object(text) is None:
-        raise _bad_value("Policy", "Must be a JSON object.")
+    check_policy(text, limits)
     return {"policy": text}
 
 

@@ -186,14 +186,48 @@ def test_a_policy_is_kept_as_it_was_given_and_removed_by_an_empty_text(queue):
 
 def test_a_policy_is_json_of_at_most_8192_bytes(queue):
     def policy(size):
-        return json.dumps({"Id": "x" * (size - len('{"Id": ""}'))})
+        return json.dumps({"Statement": [], "Id": "x" * (size - len('{"Statement": [], "Id": ""}'))})
 
     queue.set(Policy=policy(8192))
-    for wrong in (policy(8193), "no json", "[]"):
+    for wrong in (policy(8193), "no json", "[]", "{}"):
         with refused(
             queue.client, "InvalidAttributeValue", re.compile("^Invalid value for the parameter Policy.")
         ):
             queue.set(Policy=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"Effect": "Perhaps"},
+        {"Principal": {"AWS": "nobody"}},
+        {"Action": "SendMessage"},
+        {"Action": [f"sqs:{letter}*" for letter in "acdglprs"]},
+        {"Conditions": {"Bool": {"aws:SecureTransport": "true"}}},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_a_policy_that_would_not_say_who_may_do_what_is_refused(queue, make_queue, wrong):
+    """In CreateQueue and in SetQueueAttributes; the one that stood stays."""
+    good = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": queue.arn}
+    queue.set(Policy={"Statement": [good]})
+    before = queue.attributes("Policy")
+    for set_policy in (queue.set, lambda **attributes: make_queue("other", **attributes)):
+        with refused(
+            queue.client, "InvalidAttributeValue", re.compile("^Invalid value for the parameter Policy.")
+        ):
+            set_policy(Policy={"Statement": [good, {**good, **wrong}]})
+    assert queue.attributes("Policy") == before
+
+
+def test_a_queue_is_created_with_a_policy_and_found_by_its_meaning(sqs, make_queue):
+    policy = {"Version": "2012-10-17", "Statement": []}
+    queue = make_queue(Policy=policy)
+    assert queue.attributes("Policy") == {"Policy": json.dumps(policy)}
+    assert make_queue(Policy=json.dumps(dict(reversed(policy.items())), indent=2)).url == queue.url
+    reason = "A queue already exists with the same name and a different value for attribute Policy"
+    with refused(sqs, "QueueNameExists", reason):
+        make_queue(Policy={**policy, "Id": "other"})
 
 
 def test_encryption_by_key_switches_that_by_sqs_off(queue):

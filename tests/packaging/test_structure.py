@@ -28,6 +28,8 @@ LAYERS = (
         "message_attributes",
         "names",
         "parameters",
+        "policy",
+        "policy_permissions",
         "prepared",
         "queue_attributes",
         "receipts",

@@ -331,7 +331,7 @@ def test_only_attributes_supplied_are_compared():
             {"deadLetterTargetArn": DEAD, "maxReceiveCount": 4},
         ),
         ("RedriveAllowPolicy", {"redrivePermission": "denyAll"}, {"redrivePermission": "allowAll"}),
-        ("Policy", {"Id": "1", "Version": "2"}, {"Id": "2"}),
+        ("Policy", {"Id": "1", "Statement": []}, {"Id": "2", "Statement": []}),
     ],
 )
 def test_policies_are_compared_by_meaning(attributes, same, other):
