@@ -74,6 +74,9 @@ _HELP = {
     "VisibilityTimeout": f"Seconds, {span(SQS.visibility_timeout_seconds)}.",
     "WaitTimeSeconds": f"{span(SQS.receive_message_wait_time_seconds)}.",
     "MessageBody": "The text, or file://PATH.",
+    "Label": f"The permission's name: {span(SQS.permission_label_characters)} letters, digits, - and _.",
+    "AWSAccountIds": "The accounts that may, 12 digits each.",
+    "Actions": f"Up to {SQS.policy_action_count} of SQS's actions, or *.",
 }
 
 # Flags of the AWS CLI about the way to a server: there is none, so nothing is lost by passing them over.

@@ -1,7 +1,7 @@
 """A queue as the Python door shows it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqsqlite import requests
@@ -221,6 +221,31 @@ class Queue:
     def untag(self, *keys: str) -> None:
         """Remove tags; those that are not there are ignored."""
         self._call(requests.UntagQueue, TagKeys=list(keys))
+
+    def add_permission(self, label: str, aws_account_ids: Sequence[str], actions: Sequence[str]) -> None:
+        """Write into the queue's Policy that these accounts may do this. Nobody is refused by it.
+
+        Args:
+            label: 1 to 80 letters, digits, `-` and `_`, another one than the Policy has.
+            aws_account_ids: 12 digits each.
+            actions: up to 7 of `*`, SendMessage, ReceiveMessage, DeleteMessage, ChangeMessageVisibility,
+                GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues and PurgeQueue.
+
+        Raises:
+            InvalidParameterValue, MissingParameter: not as SQS allows.
+            OverLimit: more actions, or more than 20 statements, 50 accounts or 8,192 bytes in the Policy.
+        Source: API_AddPermission.
+        """
+        self._call(requests.AddPermission, Label=label, AWSAccountIds=aws_account_ids, Actions=actions)
+
+    def remove_permission(self, label: str) -> None:
+        """Take a permission out of the queue's Policy, which goes with the last one.
+
+        Raises:
+            InvalidParameterValue: none has this label.
+        Source: API_RemovePermission.
+        """
+        self._call(requests.RemovePermission, Label=label)
 
     def __len__(self) -> int:
         """Messages in the queue: visible, in flight and delayed."""

@@ -152,7 +152,7 @@ class InvalidAttributeValue(SQSError):
 
 
 class OverLimit(SQSError):
-    """A limit is reached: messages in flight in a standard queue, or actions in one permission."""
+    """A limit is reached: messages in flight in a standard queue, or what a permission may add to a policy."""
 
     query_code = "OverLimit"
     http_status = 403

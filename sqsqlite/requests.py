@@ -14,7 +14,6 @@ from sqsqlite.errors import (
     BatchRequestTooLong,
     InvalidAttributeName,
     InvalidParameterValue,
-    OverLimit,
     QueueDoesNotExist,
 )
 from sqsqlite.limits import Limits
@@ -31,6 +30,7 @@ from sqsqlite.parameters import (
     check_tags,
     missing,
 )
+from sqsqlite.policy_permissions import check_permission
 from sqsqlite.prepared import PreparedMessage, prepare_message
 
 MESSAGE_SYSTEM_ATTRIBUTES = frozenset(
@@ -202,16 +202,7 @@ class AddPermission(QueueRequest, frozen=True, kw_only=True):
     def check(self, limits: Limits) -> None:
         super().check(limits)
         check_label(self.label, limits)
-        if not self.aws_account_ids:
-            raise InvalidParameterValue(
-                "Value [] for parameter PrincipalId is invalid. Reason: Unable to verify."
-            )
-        if not self.actions:
-            raise missing("Actions")
-        if len(self.actions) > limits.policy_action_count:
-            raise OverLimit(
-                f"{len(self.actions)} Actions were found, maximum allowed is {limits.policy_action_count}."
-            )
+        check_permission(self.aws_account_ids, self.actions, limits)
 
 
 class RemovePermission(QueueRequest, frozen=True, kw_only=True):

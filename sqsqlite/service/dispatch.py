@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite import requests, shapes
 from sqsqlite.errors import SQSError, UnsupportedOperation
-from sqsqlite.service import leases, lookup, messages, queues, receive, tags
+from sqsqlite.service import leases, lookup, messages, permissions, queues, receive, tags
 from sqsqlite.service.caller import LOCAL, Caller
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ WRITES: dict[type, Callable[..., Any]] = {
     requests.SetQueueAttributes: queues.set_queue_attributes,
     requests.TagQueue: tags.tag_queue,
     requests.UntagQueue: tags.untag_queue,
+    requests.AddPermission: permissions.add_permission,
+    requests.RemovePermission: permissions.remove_permission,
     requests.SendMessage: messages.send_message,
     requests.SendMessageBatch: messages.send_message_batch,
     requests.DeleteMessage: leases.delete_message,

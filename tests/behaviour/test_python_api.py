@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import json
 import pickle
 import subprocess
 import sys
@@ -342,6 +343,24 @@ def test_attributes_and_tags_are_read_and_written(queue):
     queue.tag({"team": "blue", "cost": "7"})
     queue.untag("cost", "nobody")
     assert queue.tags == {"team": "blue"}
+
+
+def test_permissions_are_added_and_removed(queue):
+    queue.add_permission("jane", ["111122223333"], ("SendMessage", "ReceiveMessage"))
+    [statement] = json.loads(queue.attributes["Policy"])["Statement"]
+    assert (statement["Sid"], statement["Action"]) == ("jane", ["SQS:SendMessage", "SQS:ReceiveMessage"])
+    with pytest.raises(errors.InvalidParameterValue, match="Already exists"):
+        queue.add_permission("jane", ["111122223333"], ["*"])
+    queue.remove_permission("jane")
+    assert "Policy" not in queue.attributes
+    with pytest.raises(errors.InvalidParameterValue, match="can't find label"):
+        queue.remove_permission("jane")
+
+
+def test_one_text_is_no_list_of_accounts_or_actions(queue):
+    for accounts, actions in (("111122223333", ["*"]), (["111122223333"], "*")):
+        with pytest.raises(errors.ParamValidationError, match="valid types: <class 'list'>"):
+            queue.add_permission("jane", accounts, actions)
 
 
 def test_an_attribute_is_set_to_something(queue):

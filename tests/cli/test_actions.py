@@ -212,10 +212,27 @@ def test_a_whole_life_of_a_message_and_its_queue(run):
     assert run("create-queue", "--queue-name", "q").err.startswith("QueueDeletedRecently: ")
 
 
+def test_permissions_are_words_after_their_flags(run, sqs):
+    words = "add-permission --queue-url orders --label read --aws-account-ids 111122223333 444455556666"
+    added = run(*words.split(), "--actions", "ReceiveMessage", "DeleteMessage")
+    assert (added.code, added.out, added.err) == (0, "", "")
+    shown = run("get-queue-attributes", "--queue-url", "orders", "--attribute-names", "Policy").json
+    [statement] = json.loads(shown["Attributes"]["Policy"])["Statement"]
+    assert statement["Principal"]["AWS"] == [
+        "arn:aws:iam::111122223333:root",
+        "arn:aws:iam::444455556666:root",
+    ]
+    assert statement["Action"] == ["SQS:ReceiveMessage", "SQS:DeleteMessage"]
+    removed = run("remove-permission", "--queue-url", "orders", "--label", "read")
+    assert (removed.code, removed.out) == (0, "")
+    assert run("get-queue-attributes", "--queue-url", "orders", "--attribute-names", "Policy").out == ""
+    again = run("remove-permission", "--queue-url", "orders", "--label", "read")
+    assert (again.code, again.err.partition(":")[0]) == (1, "InvalidParameterValue")
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        "add-permission --queue-url orders --label l --aws-account-ids 123456789012 --actions SendMessage",
         "list-message-move-tasks --source-arn arn:aws:sqs:us-east-1:000000000000:orders",
     ],
 )

@@ -65,7 +65,11 @@ def test_a_request_knows_its_action():
         ("TagQueue", {"QueueUrl": URL, "Tags": {}}, "Tags"),
         ("RemovePermission", {"QueueUrl": URL, "Label": ""}, "Label"),
         ("AddPermission", {"QueueUrl": URL, "Label": "", "AWSAccountIds": ["1"], "Actions": ["*"]}, "Label"),
-        ("AddPermission", {"QueueUrl": URL, "Label": "l", "AWSAccountIds": ["1"], "Actions": []}, "Actions"),
+        (
+            "AddPermission",
+            {"QueueUrl": URL, "Label": "l", "AWSAccountIds": ["1" * 12], "Actions": []},
+            "Actions",
+        ),
         ("StartMessageMoveTask", {"SourceArn": ""}, "SourceArn"),
         ("CancelMessageMoveTask", {"TaskHandle": ""}, "TaskHandle"),
     ],
