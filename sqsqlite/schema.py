@@ -110,9 +110,11 @@ queues = _table(
     _number("sqs_managed_sse_enabled", 1),
     _number("content_based_deduplication"),
     Column("deduplication_scope", TEXT),
+    Column("first_deduplication_scope", TEXT),  # as created: what compat="aws" goes by
     Column("fifo_throughput_limit", TEXT),
-    # 1 once a message was moved here: only such a queue's receives and deletes look at dead_letters.
+    # 1 from the first one on: only then does anybody look at sqs_dead_letters, or draw turns.
     _number("holds_dead_letters"),
+    _number("has_tenants"),
     UniqueConstraint("account_id", "name"),
     autoincrement=True,
 )
@@ -182,7 +184,6 @@ leases = _table(
     Column("token", BLOB),  # of the latest receive; NULL: never received in this queue
     Column("received_at", INT),
     Column("first_received_at", INT),
-    Column("sequence", INT),  # FIFO
     Column("deduplication_id", TEXT),  # FIFO
 )
 # Everything visible, in order of service. The WHERE clauses must repeat the index's own terms to be served by it.
@@ -270,14 +271,14 @@ Index("sqs_ix_tenants_quiet", tenants.c.last_sent_at)
 
 deduplications = _table(
     "sqs_deduplications",
-    # FIFO: five minutes of accepted deduplication ids. scope is "" or, with DeduplicationScope=messageGroup, the group.
+    # FIFO: five minutes of accepted deduplication ids, by group whatever the scope: so a changed scope forgets none.
     _number("epoch_id", None),
-    Column("scope", TEXT, nullable=False),
     Column("deduplication_id", TEXT, nullable=False),
+    Column("group_id", TEXT, nullable=False),
     Column("message_id", BLOB, nullable=False),
-    Column("sequence", INT),
+    _number("sequence", None),
     _number("expires_at", None),
-    PrimaryKeyConstraint("epoch_id", "scope", "deduplication_id"),
+    PrimaryKeyConstraint("epoch_id", "deduplication_id", "group_id"),
     rowid=False,
 )
 Index("sqs_ix_deduplications_expiry", deduplications.c.expires_at)
@@ -324,6 +325,10 @@ move_tasks = _table(
     _number("last_message_id", None),
     _number("moved_count"),
     _number("to_move_count"),
+    # When its next chunk may run: the rate, where there is one. And the last message that was looked at, by age.
+    _number("due_at", None),
+    _number("cursor_sent_at"),
+    _number("cursor_id"),
     # Whichever process is alive goes on with it: the row itself is leased.
     _number("leased_until_at"),
     Column("lease_token", BLOB),
@@ -331,4 +336,4 @@ move_tasks = _table(
     autoincrement=True,
 )
 Index("sqs_ix_move_tasks_source", move_tasks.c.source_arn, move_tasks.c.started_at)
-Index("sqs_ix_move_tasks_running", move_tasks.c.leased_until_at, sqlite_where=text("finished_at IS NULL"))
+Index("sqs_ix_move_tasks_due", move_tasks.c.due_at, sqlite_where=text("finished_at IS NULL"))

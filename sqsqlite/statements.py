@@ -52,7 +52,7 @@ SELECT_QUEUE = """
 -- By the unique index on (account_id, name). Read in each operation's own transaction: no cache to go stale.
 SELECT
     id, epoch_id, fifo, delay_seconds, maximum_message_size_bytes, message_retention_period_seconds,
-    holds_dead_letters
+    holds_dead_letters, has_tenants
 FROM sqs_queues
 WHERE account_id = ? AND name = ?
 """
@@ -61,7 +61,7 @@ SELECT_QUEUE_TO_RECEIVE = """
 -- The queue, its counts, and when the next hidden message is due: one look at all that a receive depends on.
 SELECT
     q.id, q.epoch_id, q.fifo, q.delay_seconds, q.maximum_message_size_bytes, q.message_retention_period_seconds,
-    q.holds_dead_letters,
+    q.holds_dead_letters, q.has_tenants,
     q.receive_message_wait_time_seconds, q.visibility_timeout_seconds, q.dead_letter_target_arn, q.max_receive_count,
     c.messages, c.in_flight, c.delayed, c.turn,
     (
@@ -80,7 +80,7 @@ SELECT
     maximum_message_size_bytes, message_retention_period_seconds, receive_message_wait_time_seconds,
     visibility_timeout_seconds, dead_letter_target_arn, max_receive_count, redrive_allow_policy, policy,
     kms_master_key_id, kms_data_key_reuse_period_seconds, sqs_managed_sse_enabled, content_based_deduplication,
-    deduplication_scope, fifo_throughput_limit, holds_dead_letters
+    deduplication_scope, first_deduplication_scope, fifo_throughput_limit, holds_dead_letters
 FROM sqs_queues
 WHERE account_id = ? AND name = ?
 """
@@ -91,13 +91,13 @@ INSERT INTO sqs_queues (
     message_retention_period_seconds, receive_message_wait_time_seconds, visibility_timeout_seconds,
     dead_letter_target_arn, max_receive_count, redrive_allow_policy, policy, kms_master_key_id,
     kms_data_key_reuse_period_seconds, sqs_managed_sse_enabled, content_based_deduplication, deduplication_scope,
-    fifo_throughput_limit
+    first_deduplication_scope, fifo_throughput_limit
 ) VALUES (
     :account_id, :name, 0, :fifo, :now_ms, :now_ms, :delay_seconds, :maximum_message_size_bytes,
     :message_retention_period_seconds, :receive_message_wait_time_seconds, :visibility_timeout_seconds,
     :dead_letter_target_arn, :max_receive_count, :redrive_allow_policy, :policy, :kms_master_key_id,
     :kms_data_key_reuse_period_seconds, :sqs_managed_sse_enabled, :content_based_deduplication, :deduplication_scope,
-    :fifo_throughput_limit
+    :deduplication_scope, :fifo_throughput_limit
 )
 """
 
@@ -124,7 +124,9 @@ WHERE id = :id
 """
 
 SET_QUEUE_EPOCH = """
-UPDATE sqs_queues SET epoch_id = :epoch_id, purged_at = :purged_at, holds_dead_letters = 0 WHERE id = :id
+UPDATE sqs_queues
+SET epoch_id = :epoch_id, purged_at = :purged_at, holds_dead_letters = 0, has_tenants = 0
+WHERE id = :id
 """
 
 INSERT_EPOCH = """
@@ -321,9 +323,21 @@ INSERT INTO sqs_messages (message_id, body_md5, sender_id, group_id, trace_heade
 VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 
+INSERT_GROUPED_MESSAGE = """
+-- INSERT_PLAIN_MESSAGE for a message of a group.
+INSERT INTO sqs_messages (message_id, body_md5, group_id, body)
+VALUES (?, ?, ?, ?)
+"""
+
 INSERT_LEASE = """
 INSERT INTO sqs_leases (id, epoch_id, sent_at, size_bytes, visible_at)
 VALUES (?, ?, ?, ?, ?)
+"""
+
+INSERT_LEASE_WITH_TURN = """
+-- On a standard queue that knows tenants.
+INSERT INTO sqs_leases (id, epoch_id, sent_at, size_bytes, visible_at, turn)
+VALUES (?, ?, ?, ?, ?, ?)
 """
 
 # --- receive ----------------------------------------------------------------------------------------------------
@@ -579,7 +593,7 @@ WHERE id IN (
     ORDER BY sent_at, id
     LIMIT :limit + 0
 )
-RETURNING id, visible_at > 0, token IS NOT NULL
+RETURNING id, visible_at > 0, token IS NOT NULL, group_key
 """
 
 SWEEP_GROUPS = """
@@ -595,8 +609,8 @@ WHERE epoch_id = :epoch_id
 
 SWEEP_DEDUPLICATIONS = """
 DELETE FROM sqs_deduplications
-WHERE (epoch_id, scope, deduplication_id) IN (
-    SELECT epoch_id, scope, deduplication_id FROM sqs_deduplications WHERE epoch_id = :epoch_id LIMIT :limit + 0
+WHERE (epoch_id, deduplication_id, group_id) IN (
+    SELECT epoch_id, deduplication_id, group_id FROM sqs_deduplications WHERE epoch_id = :epoch_id LIMIT :limit + 0
 )
 """
 
@@ -607,13 +621,46 @@ WHERE (epoch_id, attempt_id) IN (
 )
 """
 
+FORGET_DEDUPLICATIONS = """
+-- A chunk of what is older than five minutes, of any queue. By sqs_ix_deduplications_expiry.
+DELETE FROM sqs_deduplications
+WHERE (epoch_id, deduplication_id, group_id) IN (
+    SELECT epoch_id, deduplication_id, group_id FROM sqs_deduplications
+    WHERE expires_at <= :now_ms
+    ORDER BY expires_at
+    LIMIT :limit + 0
+)
+"""
+
+FORGET_RECEIVE_ATTEMPTS = """
+-- By sqs_ix_receive_attempts_expiry.
+DELETE FROM sqs_receive_attempts
+WHERE (epoch_id, attempt_id) IN (
+    SELECT epoch_id, attempt_id FROM sqs_receive_attempts
+    WHERE expires_at <= :now_ms
+    ORDER BY expires_at
+    LIMIT :limit + 0
+)
+"""
+
+FORGET_TENANTS = """
+-- Five minutes without a send forget a tenant's debt. By sqs_ix_tenants_quiet.
+DELETE FROM sqs_tenants
+WHERE (epoch_id, group_id) IN (
+    SELECT epoch_id, group_id FROM sqs_tenants
+    WHERE last_sent_at < :before_ms
+    ORDER BY last_sent_at
+    LIMIT :limit + 0
+)
+"""
+
 DELETE_EPOCH = """
 DELETE FROM sqs_epochs WHERE id = :epoch_id
 """
 
 LIST_RETENTIONS = """
 -- Each queue with its retention: upkeep asks FIND_EXPIRED of each. As many rows as there are queues.
-SELECT epoch_id, message_retention_period_seconds FROM sqs_queues
+SELECT id, epoch_id, message_retention_period_seconds FROM sqs_queues
 """
 
 FIND_DEAD_LETTER = """

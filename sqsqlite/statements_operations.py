@@ -179,8 +179,8 @@ DUMP_MESSAGES = """
 -- from an index, after which it would sort whole bodies.
 SELECT
     l.epoch_id, m.message_id, m.body, m.attributes, m.group_id, m.trace_header, m.sender_id, l.deduplication_id,
-    l.sequence, l.sent_at, l.first_received_at, l.receive_count, l.queue_receive_count, l.visible_at,
-    l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
+    CASE WHEN l.group_key IS NOT NULL THEN l.id END, l.sent_at, l.first_received_at, l.receive_count,
+    l.queue_receive_count, l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
 FROM sqs_leases AS l
 CROSS JOIN sqs_messages AS m ON m.id = l.id
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
@@ -191,8 +191,32 @@ ORDER BY l.id
 INSERT_LOADED_LEASE = """
 -- Never received here, with the past it had elsewhere.
 INSERT INTO sqs_leases (
-    id, epoch_id, sent_at, size_bytes, visible_at, receive_count, queue_receive_count, first_received_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    id, epoch_id, sent_at, size_bytes, visible_at, receive_count, queue_receive_count, first_received_at, turn,
+    group_key, deduplication_id
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+BEGIN_SEQUENCE = """
+-- The row that SQLite makes with the first message.
+INSERT INTO sqlite_sequence (name, seq)
+SELECT 'sqs_messages', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'sqs_messages')
+"""
+
+RAISE_SEQUENCE = """
+-- FIFO: sequence numbers go on above those that the messages had in another file.
+UPDATE sqlite_sequence SET seq = max(seq, :sequence) WHERE name = 'sqs_messages'
+"""
+
+PEEK_FIFO = """
+-- A FIFO queue's visible messages in order of sending, those behind one in flight too. Walks over the hidden ones.
+SELECT
+    m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+FROM sqs_leases AS l
+JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at AND l.visible_at = 0
+ORDER BY l.sent_at, l.id
+LIMIT :max_messages
 """
 
 SELECT_BOOKMARK = """

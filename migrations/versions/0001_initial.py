@@ -61,8 +61,10 @@ CREATE TABLE sqs_queues (
     sqs_managed_sse_enabled INT DEFAULT 1 NOT NULL,
     content_based_deduplication INT DEFAULT 0 NOT NULL,
     deduplication_scope TEXT,
+    first_deduplication_scope TEXT,
     fifo_throughput_limit TEXT,
     holds_dead_letters INT DEFAULT 0 NOT NULL,
+    has_tenants INT DEFAULT 0 NOT NULL,
     UNIQUE (account_id, name)
 ) STRICT
 """,
@@ -124,7 +126,6 @@ CREATE TABLE sqs_leases (
     token BLOB,
     received_at INT,
     first_received_at INT,
-    sequence INT,
     deduplication_id TEXT,
     PRIMARY KEY (id)
 ) STRICT
@@ -203,12 +204,12 @@ CREATE INDEX sqs_ix_tenants_quiet ON sqs_tenants (last_sent_at)
     """
 CREATE TABLE sqs_deduplications (
     epoch_id INT NOT NULL,
-    scope TEXT NOT NULL,
     deduplication_id TEXT NOT NULL,
+    group_id TEXT NOT NULL,
     message_id BLOB NOT NULL,
-    sequence INT,
+    sequence INT NOT NULL,
     expires_at INT NOT NULL,
-    PRIMARY KEY (epoch_id, scope, deduplication_id)
+    PRIMARY KEY (epoch_id, deduplication_id, group_id)
 ) WITHOUT ROWID, STRICT
 """,
     """
@@ -257,13 +258,16 @@ CREATE TABLE sqs_move_tasks (
     last_message_id INT NOT NULL,
     moved_count INT DEFAULT 0 NOT NULL,
     to_move_count INT DEFAULT 0 NOT NULL,
+    due_at INT NOT NULL,
+    cursor_sent_at INT DEFAULT 0 NOT NULL,
+    cursor_id INT DEFAULT 0 NOT NULL,
     leased_until_at INT DEFAULT 0 NOT NULL,
     lease_token BLOB,
     UNIQUE (task_id)
 ) STRICT
 """,
     """
-CREATE INDEX sqs_ix_move_tasks_running ON sqs_move_tasks (leased_until_at)
+CREATE INDEX sqs_ix_move_tasks_due ON sqs_move_tasks (due_at)
 WHERE finished_at IS NULL
 """,
     """

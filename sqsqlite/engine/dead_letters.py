@@ -1,9 +1,12 @@
 """The move to the dead-letter queue: in the transaction of the receive that finds a message exhausted."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
 from sqsqlite import statements as sql
+from sqsqlite import statements_fifo as fifo_sql
+from sqsqlite.engine import groups
 from sqsqlite.engine.rows import Claim, Queue
 from sqsqlite.names import queue_arn, queue_name
 
@@ -31,28 +34,60 @@ def move(
 
     They keep their message ids, send times and receive counts; where they came from stands in `sqs_dead_letters`.
     """
-    source_arn = queue_arn(tx.settings.region, source.account_id, source.name)
     for found in exhausted:
         tx.execute(sql.MOVE_TO_DEAD_LETTER_QUEUE, {"id": found.id, "dead_letter_epoch_id": target.epoch_id})
-        tx.execute(
-            sql.INSERT_DEAD_LETTER,
-            {
-                "id": found.id,
-                "epoch_id": target.epoch_id,
-                "source_queue_id": source.id,
-                "source_arn": source_arn,
-                "receive_count": found.receive_count - 1,
-                "now_ms": tx.now_ms,
-            },
-        )
+        _note(tx, source, target, found.id, found.receive_count - 1)
+    _count(tx, source, target, len(exhausted), len(exhausted) if hidden else 0)
+
+
+class Exhausted(NamedTuple):
+    """A message of a FIFO queue that a receive found exhausted, and left as it was."""
+
+    id: int
+    receive_count: int
+    sent_at: int
+    hidden: bool
+
+
+def move_fifo(tx: "Transaction", source: Queue, target: Queue, exhausted: Sequence[Exhausted]) -> None:
+    """Move messages that were not claimed, into the same groups of another FIFO queue.
+
+    Their deduplication ids become their message ids. compat="aws": they count as sent now, as recorded on Amazon's.
+    """
+    reset = tx.settings.compat == "aws"
+    for found in exhausted:
+        message_id, group_id = tx.execute(fifo_sql.SELECT_GROUP_OF_MESSAGE, (found.id,)).fetchone()
+        row = {
+            "id": found.id,
+            "dead_letter_epoch_id": target.epoch_id,
+            "group_key": groups.join_anywhere(tx, target, group_id, found.id),
+            "sent_at": tx.now_ms if reset else found.sent_at,
+            "deduplication_id": str(UUID(bytes=message_id)),
+        }
+        tx.execute(fifo_sql.MOVE_TO_FIFO_DEAD_LETTER_QUEUE, row)
+        _note(tx, source, target, found.id, found.receive_count)
+    _count(tx, source, target, len(exhausted), sum(found.hidden for found in exhausted))
+
+
+def _note(tx: "Transaction", source: Queue, target: Queue, lease_id: int, receive_count: int) -> None:
+    row = {
+        "id": lease_id,
+        "epoch_id": target.epoch_id,
+        "source_queue_id": source.id,
+        "source_arn": queue_arn(tx.settings.region, source.account_id, source.name),
+        "receive_count": receive_count,
+        "now_ms": tx.now_ms,
+    }
+    tx.execute(sql.INSERT_DEAD_LETTER, row)
+
+
+def _count(tx: "Transaction", source: Queue, target: Queue, count: int, in_flight: int) -> None:
     if not target.holds_dead_letters:
         tx.execute(sql.MARK_DEAD_LETTERS, {"id": target.id})
-    count = len(exhausted)
     left = tx.delta(source.epoch_id)
     left.messages -= count
+    left.in_flight -= in_flight
     left.dead_lettered += count
-    if hidden:
-        left.in_flight -= count
     tx.delta(target.epoch_id).messages += count
     tx.wake(target.id, 0)
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
 from sqsqlite import statements as sql
+from sqsqlite.engine import fair, groups
 from sqsqlite.engine.rows import Queue
 from sqsqlite.names import queue_name
-from sqsqlite.statements_operations import INSERT_LOADED_LEASE
+from sqsqlite.statements_operations import BEGIN_SEQUENCE, INSERT_LOADED_LEASE, RAISE_SEQUENCE
 
 if TYPE_CHECKING:
     from sqsqlite.prepared import PreparedMessage
@@ -22,7 +24,10 @@ class Source(NamedTuple):
 
 
 class LoadedMessage(NamedTuple):
-    """A message with its past. Instants are milliseconds since 1970 UTC; `visible_at` 0: at once."""
+    """A message with its past. Instants are milliseconds since 1970 UTC; `visible_at` 0: at once.
+
+    `sequence`: what it had in another file, 0 where it was in no FIFO queue.
+    """
 
     message: "PreparedMessage"
     message_id: bytes
@@ -33,18 +38,24 @@ class LoadedMessage(NamedTuple):
     queue_receive_count: int
     first_received_at: int | None
     source: Source | None
+    sequence: int = 0
 
 
 def append_loaded(tx: "Transaction", queue: Queue, loaded: Sequence[LoadedMessage]) -> None:
-    """Store the messages in a standard queue, in order, behind those that are there.
+    """Store the messages in a queue, in order, behind those that are there.
 
-    In the activity they count as sent: this queue did not have them before.
+    In the activity they count as sent: this queue did not have them before. On a FIFO queue they get new sequence
+    numbers, above those that they had and those that were given here.
 
     Raises:
         DiskFull: too little room is left; nothing was written.
     """
     size_bytes = sum(one.message.size_bytes for one in loaded)
     tx.require_room(size_bytes)
+    sequence = max(one.sequence for one in loaded)
+    if sequence:
+        tx.execute(BEGIN_SEQUENCE)
+        tx.execute(RAISE_SEQUENCE, {"sequence": sequence})
     rows = [
         (
             one.message_id,
@@ -70,6 +81,7 @@ def append_loaded(tx: "Transaction", queue: Queue, loaded: Sequence[LoadedMessag
             one.receive_count,
             one.queue_receive_count,
             one.first_received_at,
+            *_place(tx, queue, one),
         )
         for place, one in enumerate(loaded)
     ]
@@ -81,6 +93,17 @@ def append_loaded(tx: "Transaction", queue: Queue, loaded: Sequence[LoadedMessag
     delta.sent += len(loaded)
     delta.sent_bytes += size_bytes
     tx.wake(queue.id, min(one.visible_at for one in loaded))
+
+
+def _place(tx: "Transaction", queue: Queue, one: LoadedMessage) -> tuple[int, int | None, str | None]:
+    """Turn, group and deduplication id, as the queue has them."""
+    message = one.message
+    if not queue.fifo:
+        fair_turn = fair.draw(tx, queue, message.group_id, one.visible_at)
+        return fair_turn, None, None
+    assert message.group_id is not None
+    group_key = groups.join(tx, queue, message.group_id, one.visible_at or tx.now_ms)
+    return 0, group_key, message.deduplication_id or str(UUID(bytes=one.message_id))
 
 
 def _note_sources(tx: "Transaction", queue: Queue, first: int, loaded: Sequence[LoadedMessage]) -> None:

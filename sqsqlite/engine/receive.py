@@ -7,7 +7,7 @@ is wrong, which is nearly always.
 from typing import TYPE_CHECKING
 
 from sqsqlite import statements as sql
-from sqsqlite.engine import dead_letters
+from sqsqlite.engine import dead_letters, fair
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received, StoredMessage
 
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ ROUNDS = 100
 
 
 def promote(tx: "Transaction", queue: Queue) -> None:
-    """Let messages whose delay or timeout has ended be claimed again: up to 100."""
-    was_in_flight = tx.execute(sql.PROMOTE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchall()
+    """Let messages whose delay or timeout has ended be claimed again: up to 100, 20 where they draw turns."""
+    if queue.has_tenants:
+        was_in_flight = fair.promote(tx, queue)
+    else:
+        was_in_flight = tx.execute(sql.PROMOTE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchall()
     delta = tx.delta(queue.epoch_id)
     in_flight = sum(row[0] for row in was_in_flight)
     delta.in_flight -= in_flight
@@ -61,9 +64,11 @@ def claim(
     if len(claims) > 1:
         claims.sort()
     delta.received += len(claims)
+    if queue.has_tenants:
+        delta.turn = max(delta.turn, claims[-1].turn)
     if visible_at:
         tx.wake(queue.id, visible_at)
-    return _read(tx, queue, claims, attributes=attributes)
+    return read(tx, queue, claims, attributes=attributes)
 
 
 def _needs_fixing(queue: Queue, state: Receivable, claims: list[Claim], now_ms: int) -> bool:
@@ -129,7 +134,8 @@ def _delete_expired(tx: "Transaction", queue: Queue, expired: list[Claim], *, hi
     tx.sweep = True
 
 
-def _read(tx: "Transaction", queue: Queue, claims: list[Claim], *, attributes: bool) -> list[Received]:
+def read(tx: "Transaction", queue: Queue, claims: list[Claim], *, attributes: bool) -> list[Received]:
+    """The messages of the claims, in their order."""
     messages = _messages(tx, [found.id for found in claims], attributes=attributes)
     sources = dead_letters.sources(tx, claims) if queue.holds_dead_letters else {}
     return [Received(found, messages[found.id], sources.get(found.id)) for found in claims]

@@ -13,6 +13,7 @@ class Queue(NamedTuple):
     maximum_message_size_bytes: int
     message_retention_period_seconds: int
     holds_dead_letters: int
+    has_tenants: int
     account_id: str
     name: str
 
@@ -21,7 +22,7 @@ class Queue(NamedTuple):
         return now_ms - self.message_retention_period_seconds * 1000
 
 
-QUEUE_COLUMNS = 7
+QUEUE_COLUMNS = 8
 """Columns at the front of SELECT_QUEUE and SELECT_QUEUE_TO_RECEIVE; the rest of a Queue is what it was found by."""
 
 
@@ -42,9 +43,10 @@ class Receivable(NamedTuple):
         """Whether a delay or timeout has ended that no claim has promoted yet."""
         return self.next_visible_at is not None and self.next_visible_at <= now_ms
 
-    def may_have(self, now_ms: int) -> bool:
-        """Whether there is something to claim at this instant."""
-        return self.messages > self.in_flight + self.delayed or self.is_due(now_ms)
+    @property
+    def next_at(self) -> int | None:
+        """The instant from which a standard queue may have something to claim; None: not before somebody sends."""
+        return 0 if self.messages > self.in_flight + self.delayed else self.next_visible_at
 
 
 class Claim(NamedTuple):
@@ -73,8 +75,16 @@ class StoredMessage(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A message as a receive hands it out."""
+    """A message as a receive hands it out.
+
+    Attributes:
+        source_arn: the queue that it was moved from, if it was.
+        deduplication_id: of FIFO queues; their sequence is the row id.
+        received_at: of the receive that is answered again; None: it is received now.
+    """
 
     claim: Claim
     message: StoredMessage
     source_arn: str | None
+    deduplication_id: str | None = None
+    received_at: int | None = None

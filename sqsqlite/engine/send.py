@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
+from sqsqlite.engine import fair
 from sqsqlite.engine.rows import Queue
 
 if TYPE_CHECKING:
@@ -62,23 +63,38 @@ def _append_one(
     size_bytes = message.size_bytes
     tx.require_room(size_bytes)
     message_id = new_message_id()
-    if sender_id is None and _is_plain(message):
-        row: tuple[Any, ...] = (message_id, message.body_md5, message.body)
-        lease_id = tx.execute(sql.INSERT_PLAIN_MESSAGE, row).lastrowid
-    else:
-        lease_id = tx.execute(sql.INSERT_MESSAGE, _row(message, message_id, sender_id)).lastrowid
+    lease_id = insert_message(tx, message, message_id, sender_id)
     delta = tx.delta(queue.epoch_id)
     delay = queue.delay_seconds if message.delay_seconds is None else message.delay_seconds
     visible_at = 0
     if delay:
         visible_at = tx.now_ms + delay * 1000
         delta.delayed += 1
-    tx.execute(sql.INSERT_LEASE, (lease_id, queue.epoch_id, tx.now_ms, size_bytes, visible_at))
+    lease = (lease_id, queue.epoch_id, tx.now_ms, size_bytes, visible_at)
+    if queue.has_tenants or message.group_id is not None:
+        tx.execute(sql.INSERT_LEASE_WITH_TURN, (*lease, fair.draw(tx, queue, message.group_id, visible_at)))
+    else:
+        tx.execute(sql.INSERT_LEASE, lease)
     delta.messages += 1
     delta.sent += 1
     delta.sent_bytes += size_bytes
     tx.wake(queue.id, visible_at)
     return message_id
+
+
+def insert_message(
+    tx: "Transaction", message: "PreparedMessage", message_id: bytearray, sender_id: str | None
+) -> int:
+    """The message's own row, without a lease. Gives its row id."""
+    row: tuple[Any, ...]
+    if sender_id is not None or message.attributes_json is not None or message.trace_header is not None:
+        statement, row = sql.INSERT_MESSAGE, _row(message, message_id, sender_id)
+    elif message.group_id is None:
+        statement, row = sql.INSERT_PLAIN_MESSAGE, (message_id, message.body_md5, message.body)
+    else:
+        row = (message_id, message.body_md5, message.group_id, message.body)
+        statement = sql.INSERT_GROUPED_MESSAGE
+    return int(tx.execute(statement, row).lastrowid)
 
 
 def _is_plain(message: "PreparedMessage") -> bool:
@@ -157,5 +173,12 @@ def _insert_leases(
             earliest = visible_at
         leases.append((lease_id, epoch_id, now_ms, message.size_bytes, visible_at))
         lease_id += 1
-    tx.connection.executemany(sql.INSERT_LEASE, leases)
+    if queue.has_tenants or any(message.group_id is not None for message in messages):
+        with_turns = [
+            (*lease, fair.draw(tx, queue, message.group_id, lease[-1]))
+            for lease, message in zip(leases, messages, strict=True)
+        ]
+        tx.connection.executemany(sql.INSERT_LEASE_WITH_TURN, with_turns)
+    else:
+        tx.connection.executemany(sql.INSERT_LEASE, leases)
     return earliest

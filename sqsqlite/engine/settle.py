@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqsqlite import statements as sql
+from sqsqlite import statements_fifo as fifo_sql
+from sqsqlite.engine import fair, groups
 from sqsqlite.engine.rows import Queue
 from sqsqlite.receipts import Receipt
 
@@ -52,7 +54,10 @@ def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Recei
     When it was not, the others are told apart by `classify`: a message just deleted here is simply gone.
     """
     epoch_id, now_ms = queue.epoch_id, tx.now_ms
-    if len(receipts) == 1:
+    freed: dict[int, int] = {}
+    if queue.fifo:
+        count, freed = _delete_fifo(tx, queue, receipts)
+    elif len(receipts) == 1:
         receipt = receipts[0]
         count = tx.execute(sql.DELETE_LEASE, (receipt.lease_id, epoch_id, receipt.token, now_ms)).rowcount
     else:
@@ -61,7 +66,24 @@ def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Recei
     if count > 0:
         _forget(tx, queue, [(receipt.lease_id,) for receipt in receipts], count)
         tx.delta(epoch_id).in_flight -= count
+    for group_key, first_id in freed.items():
+        groups.refresh(tx, queue.id, group_key, first_id)
+        tx.wake(queue.id, 0)  # a queue with as many in flight as it may have has room now
     return bool(count == len(receipts))
+
+
+def _delete_fifo(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> tuple[int, dict[int, int]]:
+    """Delete the leases of a FIFO queue: how many, and the first id that went of each group."""
+    count = 0
+    freed: dict[int, int] = {}
+    for receipt in receipts:
+        row = tx.execute(
+            fifo_sql.DELETE_FIFO_LEASE, (receipt.lease_id, queue.epoch_id, receipt.token, tx.now_ms)
+        ).fetchone()
+        if row is not None:
+            count += 1
+            freed[row[0]] = min(receipt.lease_id, freed.get(row[0], receipt.lease_id))
+    return count, freed
 
 
 def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
@@ -120,5 +142,10 @@ def change_visibility(
         return False
     if not visible_at:
         tx.delta(queue.epoch_id).in_flight -= 1
+        if queue.has_tenants:
+            fair.draw_again(tx, queue, receipt.lease_id)
+    if queue.fifo:
+        head = {"id": receipt.lease_id, "head_visible_at": visible_at or tx.now_ms}
+        tx.execute(fifo_sql.SET_HEAD_OF_CHANGED, head)
     tx.wake(queue.id, visible_at)
     return True

@@ -6,6 +6,7 @@ It never changes an answer: what it takes away no statement finds any more.
 from typing import TYPE_CHECKING
 
 from sqsqlite import statements as sql
+from sqsqlite.engine import groups
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -15,6 +16,8 @@ CHUNK_ROWS = 500
 # History of activity is kept for 400 days: a year and what it is compared with.
 ACTIVITY_KEPT_MS = 400 * 86_400_000
 TOMBSTONE_KEPT_MS = 60_000
+# A tenant that has sent nothing for so long owes nothing any more.
+TENANT_KEPT_MS = 300_000
 # Free pages that stay for the messages to come; beyond them, and beyond a quarter of the file, they go back.
 KEPT_FREE_PAGES = 4_096
 _FOREVER = (1 << 63) - 1
@@ -31,10 +34,22 @@ def sweep_chunk(tx: "Transaction") -> bool:
     if _give_back(tx):
         return True
     tx.execute(sql.DELETE_TOMBSTONES, {"before_ms": tx.now_ms - TOMBSTONE_KEPT_MS})
-    old = tx.execute(
-        sql.DELETE_OLD_ACTIVITY, {"before_ms": tx.now_ms - ACTIVITY_KEPT_MS, "limit": CHUNK_ROWS}
-    )
-    return bool(old.rowcount == CHUNK_ROWS)
+    return _forget_old(tx)
+
+
+def _forget_old(tx: "Transaction") -> bool:
+    """Take away a chunk of each memory that has run out. True: there may be more."""
+    taken = [
+        tx.execute(sql.FORGET_DEDUPLICATIONS, {"now_ms": tx.now_ms, "limit": CHUNK_ROWS}).rowcount,
+        tx.execute(sql.FORGET_RECEIVE_ATTEMPTS, {"now_ms": tx.now_ms, "limit": CHUNK_ROWS}).rowcount,
+        tx.execute(
+            sql.FORGET_TENANTS, {"before_ms": tx.now_ms - TENANT_KEPT_MS, "limit": CHUNK_ROWS}
+        ).rowcount,
+        tx.execute(
+            sql.DELETE_OLD_ACTIVITY, {"before_ms": tx.now_ms - ACTIVITY_KEPT_MS, "limit": CHUNK_ROWS}
+        ).rowcount,
+    ]
+    return CHUNK_ROWS in taken
 
 
 def _give_back(tx: "Transaction") -> bool:
@@ -50,7 +65,7 @@ def _give_back(tx: "Transaction") -> bool:
 
 def _sweep_epoch(tx: "Transaction", epoch_id: int) -> None:
     """A chunk of an epoch that nobody can reach; the last chunk takes the epoch itself."""
-    if len(_delete(tx, epoch_id, _FOREVER)) == CHUNK_ROWS:
+    if len(_delete(tx, epoch_id, _FOREVER, CHUNK_ROWS)) == CHUNK_ROWS:
         return
     chunk = {"epoch_id": epoch_id, "limit": CHUNK_ROWS}
     for statement in (
@@ -66,19 +81,31 @@ def _sweep_epoch(tx: "Transaction", epoch_id: int) -> None:
 
 
 def _sweep_expired(tx: "Transaction") -> bool:
-    for epoch_id, retention_seconds in tx.execute(sql.LIST_RETENTIONS).fetchall():
-        expired_at = tx.now_ms - retention_seconds * 1000
-        if tx.execute(sql.FIND_EXPIRED, {"epoch_id": epoch_id, "expired_at": expired_at}).fetchone() is None:
-            continue
-        count_gone(tx, epoch_id, _delete(tx, epoch_id, expired_at))
-        return True
+    for queue_id, epoch_id, retention_seconds in tx.execute(sql.LIST_RETENTIONS).fetchall():
+        if delete_expired(tx, queue_id, epoch_id, tx.now_ms - retention_seconds * 1000, CHUNK_ROWS):
+            return True
     return False
 
 
-def _delete(tx: "Transaction", epoch_id: int, expired_at: int) -> list[tuple[int, int, int]]:
-    """Delete up to a chunk of leases with their messages: (id, was hidden, had a token) of each."""
-    chunk = {"epoch_id": epoch_id, "expired_at": expired_at, "limit": CHUNK_ROWS}
-    gone: list[tuple[int, int, int]] = tx.execute(sql.SWEEP_LEASES, chunk).fetchall()
+def delete_expired(tx: "Transaction", queue_id: int, epoch_id: int, expired_at: int, limit: int) -> int:
+    """Delete up to `limit` messages of a queue that were sent at or before `expired_at`. Gives how many."""
+    if tx.execute(sql.FIND_EXPIRED, {"epoch_id": epoch_id, "expired_at": expired_at}).fetchone() is None:
+        return 0
+    gone = _delete(tx, epoch_id, expired_at, limit)
+    count_gone(tx, epoch_id, gone)
+    first_gone: dict[int, int] = {}
+    for lease_id, _, _, group_key in gone:
+        if group_key is not None:
+            first_gone[group_key] = min(lease_id, first_gone.get(group_key, lease_id))
+    for group_key, lease_id in first_gone.items():
+        groups.refresh(tx, queue_id, group_key, lease_id)
+    return len(gone)
+
+
+def _delete(tx: "Transaction", epoch_id: int, expired_at: int, limit: int) -> list[tuple[int, int, int, int]]:
+    """Delete up to `limit` leases with their messages: (id, was hidden, had a token, group key) of each."""
+    chunk = {"epoch_id": epoch_id, "expired_at": expired_at, "limit": limit}
+    gone: list[tuple[int, int, int, int]] = tx.execute(sql.SWEEP_LEASES, chunk).fetchall()
     ids = [(row[0],) for row in gone]
     tx.connection.executemany(sql.DELETE_MESSAGE, ids)
     if tx.execute(sql.FIND_DEAD_LETTER, {"epoch_id": epoch_id}).fetchone() is not None:
@@ -86,9 +113,9 @@ def _delete(tx: "Transaction", epoch_id: int, expired_at: int) -> list[tuple[int
     return gone
 
 
-def count_gone(tx: "Transaction", epoch_id: int, gone: list[tuple[int, int, int]]) -> None:
+def count_gone(tx: "Transaction", epoch_id: int, gone: list[tuple[int, int, int, int]]) -> None:
     """Take swept rows out of their queue's counts."""
     delta = tx.delta(epoch_id)
     delta.messages -= len(gone)
-    delta.in_flight -= sum(1 for _, hidden, received in gone if hidden and received)
-    delta.delayed -= sum(1 for _, hidden, received in gone if hidden and not received)
+    delta.in_flight -= sum(1 for _, hidden, received, _ in gone if hidden and received)
+    delta.delayed -= sum(1 for _, hidden, received, _ in gone if hidden and not received)

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import requests, shapes
+from sqsqlite.engine import fifo_send
+from sqsqlite.engine.fifo_send import find_settings
 from sqsqlite.engine.send import append
 from sqsqlite.errors import SQSError
 from sqsqlite.prepared import PreparedMessage
 from sqsqlite.responses import SendMessageResponse
 from sqsqlite.service import lookup
-from sqsqlite.service.messages import prepare, sent
+from sqsqlite.service.messages import prepare, prepare_fifo, sent
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
@@ -43,14 +45,20 @@ def _send_all(
     tx: "Transaction", queue_url: str, messages: list[requests.SendMessage], caller: "Caller"
 ) -> list[SendMessageResponse]:
     queue = lookup.find(tx.execute, queue_url, caller)
-    lookup.refuse_fifo(queue)
+    settings = find_settings(tx, queue) if queue.fifo else None
     prepared: list[PreparedMessage] = []
     for place, message in enumerate(messages):
         try:
-            prepared.append(prepare(tx, queue, message))
+            if settings is None:
+                prepared.append(prepare(tx, queue, message))
+            else:
+                prepared.append(prepare_fifo(tx, queue, message, settings))
         except SQSError as error:
             raise type(error)(f"message {place}: {error.message}") from error
     if not prepared:
         return []
+    if settings is not None:
+        appended = fifo_send.append(tx, queue, prepared, caller.sender_id, settings)
+        return [sent(message, *one) for message, one in zip(prepared, appended, strict=True)]
     message_ids = append(tx, queue, prepared, caller.sender_id)
     return [sent(message, message_id) for message, message_id in zip(prepared, message_ids, strict=True)]

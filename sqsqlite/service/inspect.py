@@ -10,6 +10,7 @@ from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.service import lookup
 from sqsqlite.service.messages import uuid_text
 from sqsqlite.service.queues import exact_counts
+from sqsqlite.statements_operations import PEEK_FIFO
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
@@ -149,7 +150,8 @@ def peek(
             return [message for message in found if message.state != "visible"]
         # Ended timeouts and delays are visible although no claim has promoted them yet.
         due = [message for message in found if message.state == "visible"]
-        ready = [_peeked(connection, row, now_ms) for row in connection.execute(sql.PEEK, bounds).fetchall()]
+        statement = PEEK_FIFO if queue.fifo else sql.PEEK
+        ready = [_peeked(connection, row, now_ms) for row in connection.execute(statement, bounds).fetchall()]
         return sorted(due + ready, key=lambda message: message.row_id)[:max_messages]
 
 

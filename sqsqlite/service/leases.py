@@ -65,6 +65,8 @@ def delete_message_batch(
             failed.append(failure(entry.id, error))
         else:
             successful.append(DeleteMessageBatchResultEntry(id=entry.id))
+    places = {entry.id: place for place, entry in enumerate(request.entries)}
+    failed.sort(key=lambda one: places[one.id])
     return DeleteMessageBatchResponse(successful=successful or None, failed=failed or None)
 
 

@@ -187,6 +187,8 @@ def _checked(reader: DumpReader, line: DumpedMessage, limits: "Limits") -> Loade
         raise type(error)(f"line {reader.number}: {error.message}") from error
     except ValueError as error:
         raise reader.refused(f"message_id {line.message_id!r}: {error}") from error
+    if line.group_id is None and line.queue.endswith(".fifo"):
+        raise reader.refused("group_id is missing, without which a FIFO queue takes no message")
     if line.queue_receive_count > line.receive_count:
         raise reader.refused("queue_receive_count is more than receive_count")
     return LoadedMessage(
@@ -199,6 +201,7 @@ def _checked(reader: DumpReader, line: DumpedMessage, limits: "Limits") -> Loade
         line.queue_receive_count,
         line.first_received_at,
         _source(reader, line),
+        line.sequence or 0,
     )
 
 
@@ -226,7 +229,6 @@ def _write(
     written = 0
     for name, messages in by_queue.items():
         queue = lookup.find(tx.execute, name, caller)
-        lookup.refuse_fifo(queue)
         expired_at = queue.expired_at(tx.now_ms)
         kept = [
             _renewed(message, tx.now_ms) if renew else _kept(message, tx.now_ms)

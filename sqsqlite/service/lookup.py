@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
 from sqsqlite.engine.rows import QUEUE_COLUMNS, Queue, Receivable
-from sqsqlite.errors import QueueDoesNotExist, UnsupportedOperation
+from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.names import NO_SUCH_QUEUE, queue_name
 
 if TYPE_CHECKING:
@@ -49,9 +49,3 @@ def find_row(execute: Any, queue_url: str, caller: "Caller") -> dict[str, Any]:
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return dict(zip((column[0] for column in cursor.description), row, strict=True))
-
-
-def refuse_fifo(queue: Queue) -> None:
-    """FIFO queues are not served yet."""
-    if queue.fifo:
-        raise UnsupportedOperation("FIFO queues are not supported by this version.")

@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from sqsqlite.engine import fifo_send
+from sqsqlite.engine.fifo_send import find_settings
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.send import append
 from sqsqlite.errors import SQSError
-from sqsqlite.prepared import PreparedMessage, check_queue_type
+from sqsqlite.prepared import PreparedMessage, check_fifo_identifiers, check_queue_type
 from sqsqlite.responses import (
     BatchResultErrorEntry,
     SendMessageBatchResponse,
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.transaction import Transaction
 
+# Row ids are below 2**63: the sum has 20 digits, always.
+_FIRST_SEQUENCE_NUMBER = 10**19
+
 
 def send_message(tx: "Transaction", request: "requests.SendMessage", caller: "Caller") -> SendMessageResponse:
     """Store one message.
@@ -31,7 +36,11 @@ def send_message(tx: "Transaction", request: "requests.SendMessage", caller: "Ca
     Source: API_SendMessage.
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)
-    lookup.refuse_fifo(queue)
+    if queue.fifo:
+        settings = find_settings(tx, queue)
+        message = prepare_fifo(tx, queue, request, settings)
+        [appended] = fifo_send.append(tx, queue, (message,), caller.sender_id, settings)
+        return sent(message, *appended)
     message = prepare(tx, queue, request)
     [message_id] = append(tx, queue, (message,), caller.sender_id)
     return sent(message, message_id)
@@ -47,7 +56,7 @@ def send_message_batch(
     Source: API_SendMessageBatch.
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)
-    lookup.refuse_fifo(queue)
+    settings = _check_batch(tx, queue, request) if queue.fifo else None
     entries: list[str] = []
     messages: list[PreparedMessage] = []
     failed: list[BatchResultErrorEntry] = []
@@ -58,7 +67,11 @@ def send_message_batch(
             failed.append(failure(entry.id, error))
         else:
             entries.append(entry.id)
-    message_ids = append(tx, queue, messages, caller.sender_id) if messages else []
+    stored: list[tuple[bytes | bytearray, int | None]] = []
+    if settings is not None:
+        stored += fifo_send.append(tx, queue, messages, caller.sender_id, settings)
+    elif messages:
+        stored += [(message_id, None) for message_id in append(tx, queue, messages, caller.sender_id)]
     successful = [
         SendMessageBatchResultEntry(
             id=entry_id,
@@ -66,20 +79,57 @@ def send_message_batch(
             md5_of_message_body=message.body_md5.hex(),
             md5_of_message_attributes=message.attributes_md5,
             md5_of_message_system_attributes=message.trace_md5,
+            sequence_number=None if sequence is None else sequence_number(sequence),
         )
-        for entry_id, message, message_id in zip(entries, messages, message_ids, strict=True)
+        for entry_id, message, (message_id, sequence) in zip(entries, messages, stored, strict=True)
     ]
     return SendMessageBatchResponse(successful=successful or None, failed=failed or None)
 
 
-def sent(message: PreparedMessage, message_id: bytearray) -> SendMessageResponse:
-    """What a send answers."""
+def _check_batch(
+    tx: "Transaction", queue: Queue, request: "requests.SendMessageBatch"
+) -> fifo_send.FifoSettings:
+    """One entry without a group, or without anything to tell duplicates by, fails the whole batch."""
+    settings = find_settings(tx, queue)
+    for entry in request.entries:
+        check_fifo_identifiers(
+            entry.message_group_id,
+            entry.message_deduplication_id,
+            content_based_deduplication=settings.content_based_deduplication,
+            in_batch=True,
+        )
+    return settings
+
+
+def sent(
+    message: PreparedMessage, message_id: bytes | bytearray, sequence: int | None = None
+) -> SendMessageResponse:
+    """What a send answers. `sequence`: of a FIFO queue's message."""
     return SendMessageResponse(
         md5_of_message_body=message.body_md5.hex(),
         md5_of_message_attributes=message.attributes_md5,
         md5_of_message_system_attributes=message.trace_md5,
         message_id=uuid_text(message_id),
+        sequence_number=None if sequence is None else sequence_number(sequence),
     )
+
+
+def prepare_fifo(
+    tx: "Transaction", queue: Queue, request: "requests.SendMessage", settings: fifo_send.FifoSettings
+) -> PreparedMessage:
+    """`prepare` for a message to a FIFO queue, with what it must have there. Raises as `check_fifo_identifiers`."""
+    message = prepare(tx, queue, request)
+    check_fifo_identifiers(
+        message.group_id,
+        message.deduplication_id,
+        content_based_deduplication=settings.content_based_deduplication,
+    )
+    return message
+
+
+def sequence_number(sequence: int) -> str:
+    """20 digits, which sort as text, and grow with each message that is stored in the file."""
+    return str(_FIRST_SEQUENCE_NUMBER + sequence)
 
 
 def prepare(

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite import queue_attributes as attributes
 from sqsqlite import statements as sql
+from sqsqlite.engine import fifo_delay
 from sqsqlite.errors import (
     PurgeQueueInProgress,
     QueueDeletedRecently,
     QueueDoesNotExist,
     QueueNameExists,
-    UnsupportedOperation,
 )
 from sqsqlite.names import NO_SUCH_QUEUE, queue_arn, queue_url
 from sqsqlite.responses import (
@@ -57,8 +57,6 @@ def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Ca
         return CreateQueueResponse(
             queue_url=queue_url(caller.base_url, caller.account_id, request.queue_name)
         )
-    if fifo:
-        raise UnsupportedOperation("FIFO queues are not supported by this version.")
     tombstone = tx.execute(sql.SELECT_TOMBSTONE, where).fetchone()
     wait_ms = tx.settings.limits.deleted_name_seconds * 1000
     if tombstone is not None and tombstone[0] > tx.now_ms - wait_ms:
@@ -67,7 +65,8 @@ def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Ca
         )
     redrive_policy.check(tx, columns, supplied, fifo=fifo, name=request.queue_name, caller=caller)
     tags.check_count(len(request.tags or {}), tx.settings.limits, request.queue_name)
-    row = {**attributes.DEFAULTS, **columns, **where, "now_ms": tx.now_ms}
+    defaults = attributes.FIFO_DEFAULTS if fifo else attributes.DEFAULTS
+    row = {**defaults, **columns, **where, "now_ms": tx.now_ms}
     queue_id = tx.execute(sql.INSERT_QUEUE, row).lastrowid
     _new_epoch(tx, queue_id, purged_at=None)
     tags.write_tags(tx, queue_id, request.tags or {})
@@ -241,6 +240,9 @@ def set_queue_attributes(
     )
     redrive_policy.check(tx, columns, request.attributes, fifo=fifo, name=row["name"], caller=caller)
     tx.execute(sql.UPDATE_QUEUE_ATTRIBUTES, {**row, **columns, "now_ms": tx.now_ms})
+    delay_seconds = columns.get("delay_seconds")
+    if fifo and isinstance(delay_seconds, int) and delay_seconds != row["delay_seconds"]:
+        fifo_delay.delay_again(tx, row["id"], row["epoch_id"], row["delay_seconds"], delay_seconds)
     # A shorter retention, a removed dead-letter queue: who sleeps until a message's instant looks again.
     tx.wake(row["id"], 0)
     return Empty()

@@ -1,24 +1,28 @@
 """ReceiveMessage: one claim, or a wait for something to claim."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
 from sqsqlite.digests import md5_of_attributes
-from sqsqlite.engine import receive
+from sqsqlite.engine import attempts, fifo_receive, receive
 from sqsqlite.engine.rows import Queue, Receivable, Received
 from sqsqlite.errors import InvalidParameterValue, OverLimit
 from sqsqlite.message_attributes import load_attributes
 from sqsqlite.responses import Message, ReceiveMessageResponse
 from sqsqlite.service import lookup
-from sqsqlite.service.messages import uuid_text
+from sqsqlite.service.messages import sequence_number, uuid_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqsqlite import requests
     from sqsqlite.message_attributes import MessageAttributeValue
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
     from sqsqlite.store.wake import Waiter
+
+    Execute = Callable[..., Any]
 
 _OVER_LIMIT = (
     "Too many messages have been received without being deleted. Please delete your received messages or let them "
@@ -52,8 +56,13 @@ def _looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Ca
     if request.queue_url not in store.found_empty:
         return False
     with store.readers.lent() as connection:
-        _, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
-    return not state.may_have(store.clock.now_ms())
+        queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
+        next_at = _next_at(connection.execute, queue, state)
+    return next_at is None or next_at > store.clock.now_ms()
+
+
+def _next_at(execute: "Execute", queue: Queue, state: Receivable) -> int | None:
+    return fifo_receive.next_at(execute, queue) if queue.fifo else state.next_at
 
 
 def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> ReceiveMessageResponse:
@@ -61,7 +70,6 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
     started_at = store.clock.now_ms()
     with store.reading() as connection:
         queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
-    lookup.refuse_fifo(queue)
     _check(queue, request)
     wait_seconds = _wait_seconds(request, state)
     if not wait_seconds:
@@ -77,12 +85,13 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
             waiter.due_at = None
             with store.reading() as connection:
                 queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
-            if state.may_have(store.clock.now_ms()):
-                response, state = store.write(claim, request, caller)
+                next_at = _next_at(connection.execute, queue, state)
+            if next_at is not None and next_at <= store.clock.now_ms():
+                response, next_at = store.write(claim, request, caller)
                 if response.messages:
                     store.found_empty.discard(request.queue_url)
                     return response
-            if not _sleep(store, waiter, state.next_visible_at, until):
+            if not _sleep(store, waiter, next_at, until):
                 break
     finally:
         store.waker.forget(waiter)
@@ -90,19 +99,19 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
     return ReceiveMessageResponse()
 
 
-def _sleep(store: "Store", waiter: "Waiter", next_visible_at: int | None, until: int) -> bool:
+def _sleep(store: "Store", waiter: "Waiter", next_at: int | None, until: int) -> bool:
     """Until news, the next due instant, or the end of the wait (False)."""
     clock = store.clock
     while True:
         now_ms = clock.now_ms()
         due_at = waiter.due_at
-        if due_at is not None and (next_visible_at is None or due_at < next_visible_at):
-            next_visible_at = due_at
+        if due_at is not None and (next_at is None or due_at < next_at):
+            next_at = due_at
         if now_ms >= until:
             return False
-        if waiter.receivable or (next_visible_at is not None and next_visible_at <= now_ms):
+        if waiter.receivable or (next_at is not None and next_at <= now_ms):
             return True
-        wake_at = until if next_visible_at is None else min(until, next_visible_at)
+        wake_at = until if next_at is None else min(until, next_at)
         clock.wait(waiter.event, wake_at)
         # What is heard from here on sets the event again; what was heard before stands in the waiter.
         waiter.event.clear()
@@ -124,48 +133,63 @@ def _check(queue: Queue, request: "requests.ReceiveMessage") -> None:
 
 def claim(
     tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
-) -> tuple[ReceiveMessageResponse, Receivable]:
-    """One claim, without waiting: the answer, and the state it found."""
+) -> tuple[ReceiveMessageResponse, int | None]:
+    """One claim, without waiting: the answer, and if it is empty, when to try again (None: when somebody has sent)."""
     queue, state = lookup.find_to_receive(tx.execute, request.queue_url, caller)
-    lookup.refuse_fifo(queue)
     _check(queue, request)
     # Counts of this very transaction are not in the row yet.
-    if not state.may_have(tx.now_ms) and queue.epoch_id not in tx.deltas:
-        return ReceiveMessageResponse(), state
-    room = _room_in_flight(tx, queue, state)
-    if room <= 0:
-        if tx.settings.compat == "docs" or not _wait_seconds(request, state):
-            raise OverLimit(_OVER_LIMIT)
-        return ReceiveMessageResponse(), state  # today's Amazon: a long poll waits, and ends empty
+    if not queue.fifo and queue.epoch_id not in tx.deltas:
+        next_at = state.next_at
+        if next_at is None or next_at > tx.now_ms:
+            return ReceiveMessageResponse(), next_at
     timeout = request.visibility_timeout
     if timeout is None:
         timeout = state.visibility_timeout_seconds
-    wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
-    asked = min(request.max_number_of_messages or 1, room)
-    found = receive.claim(tx, queue, state, asked, timeout, attributes=wants_attributes)
+    found = None
+    if queue.fifo and request.receive_request_attempt_id is not None:
+        found = attempts.replay(tx, queue, request.receive_request_attempt_id, timeout)
+    if found is None:
+        room = _room_in_flight(tx, queue, state)
+        if room <= 0:
+            if not queue.fifo and (tx.settings.compat == "docs" or not _wait_seconds(request, state)):
+                raise OverLimit(_OVER_LIMIT)
+            # A FIFO queue has no more to give; nor has, for a long poll, a standard queue of today's Amazon.
+            return ReceiveMessageResponse(), state.next_visible_at
+        asked = min(request.max_number_of_messages or 1, room)
+        wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
+        claim_from = fifo_receive.claim if queue.fifo else receive.claim
+        found = claim_from(tx, queue, state, asked, timeout, attributes=wants_attributes)
+        if found and request.receive_request_attempt_id is not None:
+            attempts.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
     if not found:
-        return ReceiveMessageResponse(), state
-    return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), state
+        return ReceiveMessageResponse(), _next_at(tx.execute, queue, state)
+    return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
 
 
 def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable) -> int:
-    """How many more messages may be in flight. Source: quotas, "In-flight messages (standard queue)"."""
+    """How many more messages may be in flight. Source: quotas, "In-flight messages"."""
     delta = tx.deltas.get(queue.epoch_id)
     in_flight = state.in_flight + (delta.in_flight if delta is not None else 0)
-    limit = tx.settings.limits.standard_in_flight_count
+    limits = tx.settings.limits
+    if not queue.fifo:
+        limit = limits.standard_in_flight_count
+    elif tx.settings.compat == "aws":
+        limit = limits.fifo_in_flight_aws_count
+    else:
+        limit = limits.fifo_in_flight_count
     if in_flight >= limit and state.is_due(tx.now_ms):
         # Timeouts that have ended are still counted: they make room.
-        in_flight -= tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[
-            0
-        ]
+        due = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
+        in_flight -= tx.execute(sql.COUNT_DUE, due).fetchone()[0]
     return limit - in_flight
 
 
 def _message(tx: "Transaction", queue: Queue, request: "requests.ReceiveMessage", found: Received) -> Message:
-    lease, message, _ = found
+    lease, message = found.claim, found.message
     wanted = request.message_attribute_names
     selected = _select(load_attributes(message.attributes), wanted) if wanted and message.attributes else None
-    handle = tx.settings.sealer.issue(queue.id, lease.id, message.message_id[:4], tx.now_ms, lease.token)
+    received_at = tx.now_ms if found.received_at is None else found.received_at
+    handle = tx.settings.sealer.issue(queue.id, lease.id, message.message_id[:4], received_at, lease.token)
     return Message(
         message_id=uuid_text(message.message_id),
         receipt_handle=handle,
@@ -183,7 +207,7 @@ def _system_attributes(
     asked = request.system_attribute_names
     if not asked:
         return None
-    lease, message, source_arn = found
+    lease, message = found.claim, found.message
     values = {
         "ApproximateFirstReceiveTimestamp": str(lease.first_received_at),
         "ApproximateReceiveCount": str(lease.receive_count),
@@ -191,7 +215,9 @@ def _system_attributes(
         "SentTimestamp": str(lease.sent_at),
         "AWSTraceHeader": message.trace_header,
         "MessageGroupId": message.group_id,
-        "DeadLetterQueueSourceArn": source_arn,
+        "DeadLetterQueueSourceArn": found.source_arn,
+        "MessageDeduplicationId": found.deduplication_id,
+        "SequenceNumber": sequence_number(lease.id) if queue.fifo else None,
     }
     everything = "All" in asked
     chosen = {

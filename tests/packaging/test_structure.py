@@ -37,6 +37,7 @@ LAYERS = (
         "responses",
         "shapes",  # parameters to requests and back: the doors and the service call it alike
         "statements",
+        "statements_fifo",
         "statements_operations",
     ),
 )

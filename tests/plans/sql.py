@@ -1,10 +1,10 @@
-"""The statements of sqsqlite/statements.py as a test looks at them: text, comment, parameters, plan."""
+"""The statements that the way of a message goes by, as a test looks at them: text, comment, parameters, plan."""
 
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from sqsqlite import statements
+from sqsqlite import statements, statements_fifo
 
 _COMMENT = re.compile(r"--[^\n]*")
 _PARAMETER = re.compile(r":([a-z_][a-z_0-9]*)")
@@ -40,8 +40,10 @@ class Statement:
         return [row[3] for row in rows]
 
 
+MODULES = (statements, statements_fifo)
 STATEMENTS = {
     name: Statement(name, text)
-    for name, text in vars(statements).items()
+    for module in MODULES
+    for name, text in vars(module).items()
     if name.isupper() and isinstance(text, str)
 }

@@ -49,9 +49,30 @@ def fill(sqs):
                 message.change_visibility(0)
         queue.receive(10)
         queue.send_many([{"body": "late", "delay": 60}] * 20)
+    _fill_fifo(sqs)
     with sqs.transaction() as connection:
         minutes = ((queue, minute * 60_000) for queue in range(20) for minute in range(100))
         connection.executemany("INSERT INTO sqs_queue_activity (queue_id, minute_at) VALUES (?, ?)", minutes)
+
+
+def _fill_fifo(sqs):
+    """Groups that are ready, in flight, delayed; duplicates; tenants."""
+    for number in range(6):
+        dead = sqs.create_queue(f"dead-{number}.fifo", fifo=True)
+        queue = sqs.create_queue(
+            f"source-{number}.fifo",
+            fifo=True,
+            content_based_deduplication=True,
+            dead_letter_queue=dead,
+            max_receive_count=1,
+        )
+        queue.send_many([{"body": str(place), "group_id": f"g{place % 20}"} for place in range(60)])
+        for message in queue.receive(5):
+            message.change_visibility(0)
+        queue.receive(10)
+        fair = sqs.create_queue(f"fair-{number}")
+        fair.send_many([{"body": str(place), "group_id": f"g{place % 20}"} for place in range(60)])
+        fair.receive(10)
 
 
 def _plans(sqs):

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from sqsqlite import statements
-from tests.plans.sql import STATEMENTS
+from tests.plans.sql import MODULES, STATEMENTS
 
-SOURCE = Path(statements.__file__).read_text(encoding="utf-8")
 EVERY = pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
 
 
 def test_module_holds_nothing_but_named_literals():
     """So there is no f-string, no format and no join either: a list goes through placeholders."""
-    docstring, *assignments = ast.parse(SOURCE).body
-    assert isinstance(docstring, ast.Expr)
+    assignments = []
+    for module in MODULES:
+        docstring, *found = ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
+        assert isinstance(docstring, ast.Expr)
+        assignments += found
     others = [
         ast.unparse(node)[:60]
         for node in assignments
