@@ -178,6 +178,11 @@ def test_without_max_results_there_is_no_token(make_queue, sqs):
     assert "NextToken" not in sqs.list_queues()
 
 
+def test_without_max_results_at_most_1000_queues_are_listed(make_queue, sqs):
+    urls = [make_queue(f"q{n:04}").url for n in range(1001)]
+    assert sqs.list_queues()["QueueUrls"] == urls[:1000]
+
+
 def test_a_page_goes_on_after_queues_that_came_or_went_meanwhile(make_queue, sqs):
     for name in ("a", "b", "d"):
         make_queue(name)
