@@ -106,6 +106,13 @@ def test_a_permission_outlives_the_client(open_sqs):
     assert '"Sid":"jane"' in again["Attributes"]["Policy"]
 
 
+def test_permissions_added_at_the_same_time_are_all_kept(queue, background):
+    names = [str(number) for number in range(20)]
+    for added in [background(add, queue, name) for name in names]:
+        added.result(20)
+    assert sorted(labels(queue)) == sorted(names)
+
+
 def test_permissions_are_each_queues_own(make_queue):
     one, other = make_queue("one"), make_queue("other")
     add(one)
