@@ -1,4 +1,4 @@
-"""Writes `sqsqlite/store/ddl.py` from the tables of `sqsqlite/schema.py`: `make ddl`.
+"""Writes `sqsqlite/store/ddl.py` from `sqsqlite/schema.py` and `sqsqlite/reporting_views.py`: `make ddl`.
 
 A new file is made from that text, because importing SQLAlchemy costs more than opening a file does.
 """
@@ -10,8 +10,9 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from sqsqlite import schema
+from sqsqlite.reporting_views import VIEWS
 
-HEAD = '''"""The DDL of a new file, written from `sqsqlite/schema.py` by `make ddl`; a test keeps the two equal."""
+HEAD = '''"""The DDL of a new file, written by `make ddl` from the schema and the reporting views; a test keeps them equal."""
 
 SCHEMA_VERSION = {version}
 ALEMBIC_VERSION = "{alembic_version}"
@@ -21,7 +22,7 @@ STATEMENTS: tuple[str, ...] = (
 
 
 def statements() -> list[str]:
-    """CREATE TABLE and CREATE INDEX of the whole schema, in order, without trailing blanks."""
+    """CREATE TABLE, CREATE INDEX and CREATE VIEW of the whole schema, in order, without trailing blanks."""
     dialect = sqlite.dialect()
     found = []
     for table in schema.metadata.tables.values():
@@ -30,7 +31,7 @@ def statements() -> list[str]:
             str(CreateIndex(index).compile(dialect=dialect))
             for index in sorted(table.indexes, key=lambda index: str(index.name))
         ]
-    return [_tidy(statement) for statement in found]
+    return [_tidy(statement) for statement in found] + list(VIEWS)
 
 
 def _tidy(statement: str) -> str:

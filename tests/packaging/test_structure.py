@@ -33,6 +33,7 @@ LAYERS = (
         "prepared",
         "queue_attributes",
         "receipts",
+        "reporting_views",
         "requests",
         "responses",
         "shapes",  # parameters to requests and back: the doors and the service call it alike
