@@ -12,7 +12,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqsqlite import schema
 from sqsqlite.reporting_views import VIEWS
 
-HEAD = '''"""The DDL of a new file, written by `make ddl` from the schema and the reporting views; a test keeps them equal."""
+HEAD = '''"""The DDL of a new file, written by `make ddl` from the schema; a test keeps the two equal."""
 
 SCHEMA_VERSION = {version}
 ALEMBIC_VERSION = "{alembic_version}"

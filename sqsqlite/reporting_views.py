@@ -8,9 +8,12 @@ A computed column has no declared type in SQLite: Spark takes it for decimal(38,
 what `sqsqlite analytics schema` prints.
 """
 
-_NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+_NOW = """
+CREATE VIEW sqs_report_now AS
+SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms
+"""
 
-_QUEUES = f"""
+_QUEUES = """
 CREATE VIEW sqs_report_queues AS
 SELECT
     q.name AS queue,
@@ -29,18 +32,19 @@ SELECT
     c.messages,
     c.in_flight - (
         SELECT count(*) FROM sqs_leases AS l
-        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= {_NOW} AND l.token IS NOT NULL
+        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= n.now_ms AND l.token IS NOT NULL
     ) AS in_flight,
     c.delayed - (
         SELECT count(*) FROM sqs_leases AS l
-        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= {_NOW} AND l.token IS NULL
+        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= n.now_ms AND l.token IS NULL
     ) AS delayed,
     (SELECT min(l.sent_at) FROM sqs_leases AS l WHERE l.epoch_id = q.epoch_id) AS oldest_sent_at
 FROM sqs_queues AS q
 JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
+CROSS JOIN sqs_report_now AS n
 """
 
-_MESSAGES = f"""
+_MESSAGES = """
 CREATE VIEW sqs_report_messages AS
 SELECT
     l.id,
@@ -48,11 +52,11 @@ SELECT
     q.account_id,
     q.id AS queue_id,
     CASE
-        WHEN l.visible_at <= {_NOW} THEN 'visible'
+        WHEN l.visible_at <= n.now_ms THEN 'visible'
         WHEN l.token IS NULL THEN 'delayed'
         ELSE 'in flight'
     END AS state,
-    ({_NOW} - l.sent_at) / 1000.0 AS age_seconds,
+    (n.now_ms - l.sent_at) / 1000.0 AS age_seconds,
     l.sent_at,
     l.visible_at,
     l.received_at,
@@ -72,9 +76,10 @@ FROM sqs_leases AS l
 JOIN sqs_queues AS q ON q.epoch_id = l.epoch_id
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
 LEFT JOIN sqs_messages AS m ON m.id = l.id
+CROSS JOIN sqs_report_now AS n
 """
 
-_LEASES = f"""
+_LEASES = """
 CREATE VIEW sqs_report_leases AS
 SELECT
     l.id,
@@ -83,8 +88,8 @@ SELECT
     q.id AS queue_id,
     l.received_at,
     l.visible_at AS expires_at,
-    ({_NOW} - l.received_at) / 1000.0 AS held_seconds,
-    (l.visible_at - {_NOW}) / 1000.0 AS expires_in_seconds,
+    (n.now_ms - l.received_at) / 1000.0 AS held_seconds,
+    (l.visible_at - n.now_ms) / 1000.0 AS expires_in_seconds,
     l.sent_at,
     l.receive_count,
     m.group_id,
@@ -92,10 +97,11 @@ SELECT
 FROM sqs_leases AS l
 JOIN sqs_queues AS q ON q.epoch_id = l.epoch_id
 LEFT JOIN sqs_messages AS m ON m.id = l.id
-WHERE l.visible_at > {_NOW} AND l.token IS NOT NULL
+CROSS JOIN sqs_report_now AS n
+WHERE l.visible_at > n.now_ms AND l.token IS NOT NULL
 """
 
-_DEAD_LETTERS = f"""
+_DEAD_LETTERS = """
 CREATE VIEW sqs_report_dead_letters AS
 SELECT
     d.id,
@@ -106,7 +112,7 @@ SELECT
     d.source_queue_id,
     d.receive_count,
     d.moved_at,
-    ({_NOW} - d.moved_at) / 1000.0 AS dead_seconds,
+    (n.now_ms - d.moved_at) / 1000.0 AS dead_seconds,
     l.sent_at,
     l.size_bytes,
     m.group_id,
@@ -115,6 +121,7 @@ FROM sqs_dead_letters AS d
 JOIN sqs_queues AS q ON q.epoch_id = d.epoch_id
 JOIN sqs_leases AS l ON l.id = d.id
 LEFT JOIN sqs_messages AS m ON m.id = d.id
+CROSS JOIN sqs_report_now AS n
 """
 
 _ACTIVITY = """
@@ -151,7 +158,7 @@ JOIN sqs_queues AS q ON q.epoch_id = c.epoch_id
 WHERE c.sent + c.received + c.deleted + c.dead_lettered + c.deduplicated + c.empty_receives > 0
 """
 
-_GROUPS = f"""
+_GROUPS = """
 CREATE VIEW sqs_report_groups AS
 SELECT
     q.name AS queue,
@@ -159,15 +166,16 @@ SELECT
     q.id AS queue_id,
     g.group_id,
     g.head_visible_at,
-    CASE WHEN g.head_visible_at <= {_NOW} THEN 'ready' ELSE 'waiting' END AS state,
+    CASE WHEN g.head_visible_at <= n.now_ms THEN 'ready' ELSE 'waiting' END AS state,
     (SELECT count(*) FROM sqs_leases AS l WHERE l.group_key = g.group_key) AS messages,
     (
         SELECT count(*) FROM sqs_leases AS l
-        WHERE l.group_key = g.group_key AND l.visible_at > {_NOW} AND l.token IS NOT NULL
+        WHERE l.group_key = g.group_key AND l.visible_at > n.now_ms AND l.token IS NOT NULL
     ) AS in_flight,
     (SELECT min(l.sent_at) FROM sqs_leases AS l WHERE l.group_key = g.group_key) AS oldest_sent_at
 FROM sqs_message_groups AS g
 JOIN sqs_queues AS q ON q.epoch_id = g.epoch_id
+CROSS JOIN sqs_report_now AS n
 """
 
 _TENANTS = """
@@ -186,6 +194,6 @@ JOIN sqs_queue_counts AS c ON c.epoch_id = t.epoch_id
 """
 
 VIEWS: tuple[str, ...] = tuple(
-    view.strip() for view in (_QUEUES, _MESSAGES, _LEASES, _DEAD_LETTERS, _ACTIVITY, _GROUPS, _TENANTS)
+    view.strip() for view in (_NOW, _QUEUES, _MESSAGES, _LEASES, _DEAD_LETTERS, _ACTIVITY, _GROUPS, _TENANTS)
 )
 """CREATE VIEW of each, in order."""

@@ -1,4 +1,4 @@
-"""The DDL of a new file, written by `make ddl` from the schema and the reporting views; a test keeps them equal."""
+"""The DDL of a new file, written by `make ddl` from the schema; a test keeps the two equal."""
 
 SCHEMA_VERSION = 1
 ALEMBIC_VERSION = "0001"
@@ -273,6 +273,10 @@ WHERE finished_at IS NULL
 CREATE INDEX sqs_ix_move_tasks_source ON sqs_move_tasks (source_arn, started_at)
 """,
     """
+CREATE VIEW sqs_report_now AS
+SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms
+""",
+    """
 CREATE VIEW sqs_report_queues AS
 SELECT
     q.name AS queue,
@@ -291,15 +295,16 @@ SELECT
     c.messages,
     c.in_flight - (
         SELECT count(*) FROM sqs_leases AS l
-        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AND l.token IS NOT NULL
+        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= n.now_ms AND l.token IS NOT NULL
     ) AS in_flight,
     c.delayed - (
         SELECT count(*) FROM sqs_leases AS l
-        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AND l.token IS NULL
+        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= n.now_ms AND l.token IS NULL
     ) AS delayed,
     (SELECT min(l.sent_at) FROM sqs_leases AS l WHERE l.epoch_id = q.epoch_id) AS oldest_sent_at
 FROM sqs_queues AS q
 JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
+CROSS JOIN sqs_report_now AS n
 """,
     """
 CREATE VIEW sqs_report_messages AS
@@ -309,11 +314,11 @@ SELECT
     q.account_id,
     q.id AS queue_id,
     CASE
-        WHEN l.visible_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) THEN 'visible'
+        WHEN l.visible_at <= n.now_ms THEN 'visible'
         WHEN l.token IS NULL THEN 'delayed'
         ELSE 'in flight'
     END AS state,
-    (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) - l.sent_at) / 1000.0 AS age_seconds,
+    (n.now_ms - l.sent_at) / 1000.0 AS age_seconds,
     l.sent_at,
     l.visible_at,
     l.received_at,
@@ -333,6 +338,7 @@ FROM sqs_leases AS l
 JOIN sqs_queues AS q ON q.epoch_id = l.epoch_id
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
 LEFT JOIN sqs_messages AS m ON m.id = l.id
+CROSS JOIN sqs_report_now AS n
 """,
     """
 CREATE VIEW sqs_report_leases AS
@@ -343,8 +349,8 @@ SELECT
     q.id AS queue_id,
     l.received_at,
     l.visible_at AS expires_at,
-    (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) - l.received_at) / 1000.0 AS held_seconds,
-    (l.visible_at - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)) / 1000.0 AS expires_in_seconds,
+    (n.now_ms - l.received_at) / 1000.0 AS held_seconds,
+    (l.visible_at - n.now_ms) / 1000.0 AS expires_in_seconds,
     l.sent_at,
     l.receive_count,
     m.group_id,
@@ -352,7 +358,8 @@ SELECT
 FROM sqs_leases AS l
 JOIN sqs_queues AS q ON q.epoch_id = l.epoch_id
 LEFT JOIN sqs_messages AS m ON m.id = l.id
-WHERE l.visible_at > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AND l.token IS NOT NULL
+CROSS JOIN sqs_report_now AS n
+WHERE l.visible_at > n.now_ms AND l.token IS NOT NULL
 """,
     """
 CREATE VIEW sqs_report_dead_letters AS
@@ -365,7 +372,7 @@ SELECT
     d.source_queue_id,
     d.receive_count,
     d.moved_at,
-    (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) - d.moved_at) / 1000.0 AS dead_seconds,
+    (n.now_ms - d.moved_at) / 1000.0 AS dead_seconds,
     l.sent_at,
     l.size_bytes,
     m.group_id,
@@ -374,6 +381,7 @@ FROM sqs_dead_letters AS d
 JOIN sqs_queues AS q ON q.epoch_id = d.epoch_id
 JOIN sqs_leases AS l ON l.id = d.id
 LEFT JOIN sqs_messages AS m ON m.id = d.id
+CROSS JOIN sqs_report_now AS n
 """,
     """
 CREATE VIEW sqs_report_activity AS
@@ -416,15 +424,16 @@ SELECT
     q.id AS queue_id,
     g.group_id,
     g.head_visible_at,
-    CASE WHEN g.head_visible_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) THEN 'ready' ELSE 'waiting' END AS state,
+    CASE WHEN g.head_visible_at <= n.now_ms THEN 'ready' ELSE 'waiting' END AS state,
     (SELECT count(*) FROM sqs_leases AS l WHERE l.group_key = g.group_key) AS messages,
     (
         SELECT count(*) FROM sqs_leases AS l
-        WHERE l.group_key = g.group_key AND l.visible_at > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AND l.token IS NOT NULL
+        WHERE l.group_key = g.group_key AND l.visible_at > n.now_ms AND l.token IS NOT NULL
     ) AS in_flight,
     (SELECT min(l.sent_at) FROM sqs_leases AS l WHERE l.group_key = g.group_key) AS oldest_sent_at
 FROM sqs_message_groups AS g
 JOIN sqs_queues AS q ON q.epoch_id = g.epoch_id
+CROSS JOIN sqs_report_now AS n
 """,
     """
 CREATE VIEW sqs_report_tenants AS
