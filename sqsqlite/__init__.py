@@ -10,6 +10,7 @@ __all__ = [
     "Message",
     "Peeked",
     "Queue",
+    "QueueMetrics",
     "QueueStatistics",
     "SentMessage",
     "__version__",
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sqsqlite._message import Message, SentMessage
     from sqsqlite._queue import Queue
     from sqsqlite.service.inspect import Peeked, QueueStatistics
+    from sqsqlite.service.metrics import QueueMetrics
     from sqsqlite.store.clock import ManualClock
 
 _HOMES = {
@@ -37,6 +39,7 @@ _HOMES = {
     "SentMessage": "_message",
     "Queue": "_queue",
     "Peeked": "service.inspect",
+    "QueueMetrics": "service.metrics",
     "QueueStatistics": "service.inspect",
     "ManualClock": "store.clock",
 }

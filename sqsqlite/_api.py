@@ -9,7 +9,7 @@ from sqsqlite import requests
 from sqsqlite._queue import Queue, attribute_texts, name_missing_queue
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.names import DEFAULT_REGION, queue_arn, queue_name
-from sqsqlite.service import inspect
+from sqsqlite.service import inspect, metrics
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dispatch import call
 from sqsqlite.service.opening import open_store
@@ -201,6 +201,10 @@ class SQS:
     def stats(self, prefix: str = "") -> "list[inspect.QueueStatistics]":
         """Counts, ages and the last two minutes' activity of all queues (whose names begin with `prefix`)."""
         return inspect.statistics(self._store, LOCAL, prefix)
+
+    def metrics(self, prefix: str = "") -> "list[metrics.QueueMetrics]":
+        """CloudWatch's metrics of all queues (whose names begin with `prefix`), at one instant."""
+        return metrics.metrics(self._store, LOCAL, prefix)
 
     @contextmanager
     def transaction(self) -> "Iterator[Any]":

@@ -54,7 +54,9 @@ def test_no_section_is_left_of_a_member_that_is_gone():
 
 
 @pytest.mark.parametrize(
-    "kind", [sqsqlite.SentMessage, sqsqlite.Peeked, sqsqlite.QueueStatistics], ids=lambda kind: kind.__name__
+    "kind",
+    [sqsqlite.SentMessage, sqsqlite.Peeked, sqsqlite.QueueMetrics, sqsqlite.QueueStatistics],
+    ids=lambda kind: kind.__name__,
 )
 def test_every_field_is_told(kind):
     section = SECTIONS[kind.__name__]
