@@ -36,6 +36,11 @@ INVALID = "InvalidParameterValueException"
 MISSING = "MissingRequiredParameterException"
 
 NO_SUCH_QUEUE = "The specified queue does not exist."
+NO_GROUP = "The request must contain the parameter MessageGroupId."
+NO_DEDUPLICATION = (
+    "The queue should either have ContentBasedDeduplication enabled "
+    "or MessageDeduplicationId provided explicitly"
+)
 
 
 @contextmanager

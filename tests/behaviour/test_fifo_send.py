@@ -1,0 +1,248 @@
+"""Sending to a FIFO queue: group, deduplication id, sequence number, and what such a queue refuses."""
+
+import re
+import string
+
+import pytest
+
+from tests.behaviour.bound_queue import BoundQueue, without_metadata
+from tests.behaviour.refusals import INVALID, MISSING, NO_DEDUPLICATION, NO_GROUP, refused
+
+IDS = ("MessageGroupId", "MessageDeduplicationId")
+
+
+@pytest.fixture
+def explicit(make_fifo):
+    """A FIFO queue whose senders name their deduplication ids."""
+    return make_fifo("explicit.fifo", ContentBasedDeduplication="false")
+
+
+def bad_id(parameter, value):
+    return (
+        f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only include alphanumeric and "
+        "punctuation characters. 1 to 128 in length."
+    )
+
+
+def sequence_number(message):
+    return int(message["Attributes"]["SequenceNumber"])
+
+
+# What a send answers, and what the message carries
+
+
+def test_a_send_answers_with_id_digest_and_sequence_number(explicit):
+    answer = explicit.send("test", MessageGroupId="g", MessageDeduplicationId="d")
+    assert set(without_metadata(answer)) == {"MessageId", "MD5OfMessageBody", "SequenceNumber"}
+    assert answer["MD5OfMessageBody"] == "098f6bcd4621d373cade4e832627b4f6"
+
+
+def test_all_adds_group_deduplication_id_and_sequence_number(explicit, clock):
+    """All three as they were sent and answered, beside the four of every message."""
+    sent = explicit.send("a", MessageGroupId="g", MessageDeduplicationId="d")
+    message = explicit.receive_one()
+    assert message["Attributes"] == {
+        "ApproximateFirstReceiveTimestamp": str(clock.now_ms()),
+        "ApproximateReceiveCount": "1",
+        "SenderId": "000000000000",
+        "SentTimestamp": str(clock.now_ms()),
+        "MessageGroupId": "g",
+        "MessageDeduplicationId": "d",
+        "SequenceNumber": sent["SequenceNumber"],
+    }
+    assert message["MessageId"] == sent["MessageId"]
+
+
+@pytest.mark.parametrize("name", ["MessageGroupId", "MessageDeduplicationId", "SequenceNumber"])
+def test_each_of_them_comes_by_name(fifo, name):
+    fifo.send_group("g", "a")
+    assert set(fifo.receive_one(AttributeNames=[name])["Attributes"]) == {name}
+
+
+def test_without_names_none_of_them_comes(fifo):
+    fifo.send_group("g", "a")
+    assert "Attributes" not in fifo.receive_one(AttributeNames=[])
+
+
+def test_a_message_is_the_same_at_every_receive(fifo, clock):
+    fifo.send("a", MessageGroupId="g", MessageAttributes={"n": {"DataType": "Number", "StringValue": "1"}})
+    seen = []
+    for _ in range(3):
+        message = fifo.receive_one(MessageAttributeNames=["All"])
+        names = (*IDS, "SequenceNumber", "SentTimestamp")
+        seen.append(
+            (
+                message["MessageId"],
+                message["MD5OfMessageAttributes"],
+                *(message["Attributes"][name] for name in names),
+            )
+        )
+        clock.advance(30)
+    assert len(set(seen)) == 1
+
+
+# Sequence numbers
+
+
+def test_a_sequence_number_has_20_digits(fifo):
+    for answer in fifo.send_group("g", "a", "b", "c"):
+        assert re.fullmatch("[0-9]{20}", answer["SequenceNumber"])
+
+
+def test_sequence_numbers_grow_with_every_message_whatever_its_group(fifo):
+    numbers = [
+        answer["SequenceNumber"]
+        for number in range(5)
+        for answer in (*fifo.send_group("one", f"a{number}"), *fifo.send_group("two", f"b{number}"))
+    ]
+    assert numbers == sorted(set(numbers))
+
+
+def test_sequence_numbers_go_on_after_everything_was_deleted(fifo):
+    first = fifo.send_group("g", "a")[0]["SequenceNumber"]
+    fifo.delete(fifo.receive_one())
+    assert fifo.send_group("g", "b")[0]["SequenceNumber"] > first
+
+
+def test_sequence_numbers_go_on_after_a_purge(fifo):
+    first = fifo.send_group("g", "a", "b")[1]["SequenceNumber"]
+    fifo.client.purge_queue(QueueUrl=fifo.url)
+    assert fifo.send_group("g", "a")[0]["SequenceNumber"] > first
+
+
+def test_sequence_numbers_go_on_when_the_file_is_opened_again(open_sqs, clock):
+    """Also when the last message is gone and the queue was made anew: they never start again."""
+    client = open_sqs()
+    queue = BoundQueue.create_fifo(client)
+    first = queue.send_group("g", "a")[0]["SequenceNumber"]
+    queue.delete(queue.receive_one())
+    client.close()
+    again = BoundQueue(open_sqs(), queue.url)
+    second = again.send_group("g", "b")[0]["SequenceNumber"]
+    again.client.delete_queue(QueueUrl=again.url)
+    clock.advance(60)
+    third = BoundQueue.create_fifo(again.client).send_group("g", "c")[0]["SequenceNumber"]
+    assert first < second < third
+
+
+# Groups and deduplication ids
+
+
+def test_a_message_needs_a_group(fifo):
+    with refused(fifo.client, MISSING, NO_GROUP):
+        fifo.send("a")
+    with refused(fifo.client, MISSING, NO_GROUP):
+        fifo.send("a", MessageDeduplicationId="d")
+    assert fifo.counts == (0, 0, 0)
+
+
+def test_a_message_needs_a_deduplication_id_unless_its_body_makes_one(explicit, fifo):
+    with refused(explicit.client, INVALID, NO_DEDUPLICATION):
+        explicit.send("a", MessageGroupId="g")
+    assert explicit.counts == (0, 0, 0)
+    fifo.send("a", MessageGroupId="g")
+    assert fifo.counts == (1, 0, 0)
+
+
+def test_content_based_deduplication_can_be_switched(explicit):
+    """It holds from the next send on."""
+    explicit.set(ContentBasedDeduplication="true")
+    explicit.send("a", MessageGroupId="g")
+    explicit.set(ContentBasedDeduplication="false")
+    with refused(explicit.client, INVALID, NO_DEDUPLICATION):
+        explicit.send("b", MessageGroupId="g")
+    assert explicit.bodies() == ["a"]
+
+
+@pytest.mark.parametrize("parameter", IDS)
+def test_an_id_takes_every_letter_digit_and_punctuation_character(explicit, parameter):
+    value = string.ascii_letters + string.digits + string.punctuation
+    explicit.send("a", **{**dict.fromkeys(IDS, "x"), parameter: value})
+    assert explicit.receive_one()["Attributes"][parameter] == value
+
+
+@pytest.mark.parametrize("parameter", IDS)
+def test_an_id_has_up_to_128_characters(explicit, parameter):
+    explicit.send("a", **{**dict.fromkeys(IDS, "x"), parameter: "i" * 128})
+    assert explicit.receive_one()["Attributes"][parameter] == "i" * 128
+
+
+@pytest.mark.parametrize("parameter", IDS)
+@pytest.mark.parametrize("value", ["", "i" * 129, "a b", "ä", "a\n", "a\t"])
+def test_other_ids_are_refused(explicit, parameter, value):
+    with refused(explicit.client, INVALID, bad_id(parameter, value)):
+        explicit.send("a", **{**dict.fromkeys(IDS, "x"), parameter: value})
+    assert explicit.counts == (0, 0, 0)
+
+
+def test_group_ids_differ_by_letter_case(fifo):
+    fifo.send_group("g", "small")
+    fifo.send_group("G", "large")
+    fifo.receive_one()
+    assert fifo.bodies() == ["large"]
+
+
+# Delay
+
+
+@pytest.mark.parametrize("seconds", [1, 900])
+def test_a_message_has_no_delay_of_its_own(fifo, seconds):
+    with refused(
+        fifo.client,
+        INVALID,
+        f"Value {seconds} for parameter DelaySeconds is invalid. "
+        "Reason: The request include parameter that is not valid for this queue type.",
+    ):
+        fifo.send("a", MessageGroupId="g", DelaySeconds=seconds)
+    assert fifo.counts == (0, 0, 0)
+
+
+@pytest.mark.parametrize("seconds", [-1, 901])
+def test_a_delay_out_of_range_is_refused_as_on_every_queue(fifo, seconds):
+    with refused(
+        fifo.client,
+        INVALID,
+        f"Value {seconds} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.",
+    ):
+        fifo.send("a", MessageGroupId="g", DelaySeconds=seconds)
+
+
+def test_a_delay_of_0_is_taken_and_means_nothing(make_fifo, clock):
+    """The queue's own still holds, where a standard queue would show the message at once."""
+    queue = make_fifo(DelaySeconds=5)
+    queue.send("a", MessageGroupId="g", DelaySeconds=0)
+    assert queue.counts == (0, 0, 1)
+    assert queue.bodies() == []
+    clock.advance(5)
+    assert queue.bodies() == ["a"]
+
+
+# What is checked on every queue
+
+
+def test_what_is_wrong_with_a_message_is_told_in_sqss_order(explicit):
+    """Body, then deduplication id, then group id, then what this type of queue wants."""
+    with refused(explicit.client, MISSING, "The request must contain the parameter MessageBody."):
+        explicit.send("", MessageDeduplicationId="a b", MessageGroupId="a b")
+    with refused(explicit.client, INVALID, bad_id("MessageDeduplicationId", "a b")):
+        explicit.send("a", MessageDeduplicationId="a b", MessageGroupId="a b", DelaySeconds=1)
+    with refused(explicit.client, INVALID, bad_id("MessageGroupId", "a b")):
+        explicit.send("a", MessageGroupId="a b", DelaySeconds=1)
+
+
+def test_a_fifo_queue_limits_size_and_characters_too(make_fifo):
+    queue = make_fifo(MaximumMessageSize=1024)
+    queue.send_group("g", "x" * 1024)
+    with refused(queue.client, INVALID, re.compile("Message must be shorter than 1024 bytes")):
+        queue.send_group("g", "x" * 1025)
+    with refused(queue.client, "InvalidMessageContents", re.compile("Invalid characters found")):
+        queue.send_group("g", "\0")
+    assert queue.counts == (1, 0, 0)
+
+
+def test_a_refused_send_is_no_first_send(fifo):
+    """Its body may be sent again at once: nothing remembers it."""
+    with refused(fifo.client, INVALID, re.compile("DelaySeconds")):
+        fifo.send("a", MessageGroupId="g", DelaySeconds=5)
+    fifo.send("a", MessageGroupId="g")
+    assert fifo.bodies() == ["a"]
