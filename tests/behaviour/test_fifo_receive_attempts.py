@@ -1,0 +1,209 @@
+"""ReceiveRequestAttemptId: a receive whose answer was lost is asked again and gets the same messages."""
+
+import pytest
+
+from tests.behaviour.bound_queue import BoundQueue
+from tests.behaviour.refusals import INVALID, refused
+
+FIVE_MINUTES = 300
+NOT_RETRYABLE = (
+    "Value try for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is not valid "
+    "anymore since the receive call is not retryable."
+)
+
+
+@pytest.fixture
+def five(fifo):
+    """One group of five messages."""
+    fifo.send_group("g", *"abcde")
+    return fifo
+
+
+def attempt(queue, max_messages=2, attempt_id="try", **params):
+    return queue.receive(max_messages, ReceiveRequestAttemptId=attempt_id, **params)
+
+
+def handles(messages):
+    return [message["ReceiptHandle"] for message in messages]
+
+
+def test_the_same_attempt_gets_the_same_messages_under_the_same_handles(five):
+    """They are received once: the receive count tells so."""
+    first = attempt(five)
+    assert [message["Body"] for message in first] == ["a", "b"]
+    assert attempt(five) == first
+    assert attempt(five) == first
+    assert five.counts == (3, 2, 0)
+
+
+def test_the_handles_settle_as_if_nothing_had_been_repeated(five):
+    attempt(five)
+    for message in attempt(five):
+        five.delete(message)
+    assert five.bodies() == ["c", "d", "e"]
+
+
+def test_a_repeated_attempt_hides_its_messages_anew(five, clock):
+    """For their whole timeout from then on."""
+    attempt(five)
+    clock.advance(20)
+    repeated = attempt(five)
+    clock.advance(29.999)
+    assert five.bodies() == []
+    five.delete(repeated[1])
+    clock.advance(ms=1)
+    assert five.bodies() == ["a", "c", "d", "e"]
+
+
+def test_an_attempt_can_be_repeated_again_after_its_first_timeout(five, clock):
+    first = attempt(five)
+    for _ in range(4):
+        clock.advance(20)
+        assert handles(attempt(five)) == handles(first)
+
+
+def test_messages_of_several_groups_come_again_in_the_same_order(fifo):
+    for group in ("one", "two", "three"):
+        fifo.send_group(group, f"{group}-0", f"{group}-1")
+    first = attempt(fifo, 5)
+    assert len(first) == 5
+    assert attempt(fifo, 5) == first
+
+
+def test_an_attempt_is_no_receive_that_counts_towards_the_dead_letter_queue(make_fifo):
+    dead = make_fifo("dead.fifo")
+    queue = make_fifo(RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1})
+    queue.send_group("g", "a")
+    first = attempt(queue)
+    assert attempt(queue) == first
+    assert dead.counts == (0, 0, 0)
+
+
+def test_another_attempt_is_another_receive(five):
+    """And while the group is blocked it finds nothing."""
+    attempt(five)
+    assert attempt(five, attempt_id="other") == []
+    assert five.receive() == []
+
+
+def test_other_attempts_between_leave_an_attempt_as_it_was(fifo):
+    fifo.send_group("one", "a")
+    fifo.send_group("two", "b")
+    first = attempt(fifo, 1)
+    second = attempt(fifo, 1, "other")
+    assert [message["Body"] for message in first + second] == ["a", "b"]
+    assert attempt(fifo, 1) == first
+    assert attempt(fifo, 1, "other") == second
+
+
+def test_attempts_are_each_queues_own(five, make_fifo):
+    other = make_fifo("other.fifo")
+    other.send_group("g", "elsewhere")
+    attempt(five)
+    assert [message["Body"] for message in attempt(other)] == ["elsewhere"]
+
+
+def test_an_attempt_that_found_nothing_may_find_something(fifo):
+    assert attempt(fifo) == []
+    fifo.send_group("g", "a")
+    assert [message["Body"] for message in attempt(fifo)] == ["a"]
+
+
+def test_messages_sent_meanwhile_do_not_join(fifo):
+    fifo.send_group("g", "a")
+    first = attempt(fifo)
+    fifo.send_group("g", "b")
+    fifo.send_group("other", "c")
+    assert attempt(fifo) == first
+
+
+# For five minutes
+
+
+def test_an_attempt_is_remembered_for_5_minutes(five, clock):
+    """To the millisecond, however often it was repeated; then it is a new receive."""
+    first = attempt(five, VisibilityTimeout=3600)
+    clock.advance(FIVE_MINUTES, ms=-1)
+    assert handles(attempt(five, VisibilityTimeout=3600)) == handles(first)
+    clock.advance(ms=1)
+    assert attempt(five) == []
+
+
+def test_an_attempt_is_remembered_when_the_file_is_opened_again(open_sqs):
+    client = open_sqs()
+    queue = BoundQueue.create_fifo(client)
+    queue.send_group("g", "a", "b")
+    first = attempt(queue)
+    client.close()
+    assert attempt(BoundQueue(open_sqs(), queue.url)) == first
+
+
+# When it can't be repeated
+
+
+def test_after_a_delete_it_can_not_be_repeated(five):
+    """Though the other of the two is still in flight."""
+    five.delete(attempt(five)[0])
+    with refused(five.client, INVALID, NOT_RETRYABLE):
+        attempt(five)
+    assert five.counts == (3, 1, 0)
+
+
+@pytest.mark.parametrize("timeout", [0, 30, 60])
+def test_after_a_change_of_the_timeout_it_can_not_be_repeated(five, clock, timeout):
+    first = attempt(five)
+    clock.advance(1)
+    five.change(first[1], timeout)
+    with refused(five.client, INVALID, NOT_RETRYABLE):
+        attempt(five)
+
+
+def test_a_refused_repetition_changes_nothing(five, clock):
+    first = attempt(five)
+    clock.advance(10)
+    five.delete(first[0])
+    with refused(five.client, INVALID, NOT_RETRYABLE):
+        attempt(five)
+    clock.advance(20)
+    assert five.bodies() == ["b", "c", "d", "e"]
+
+
+def test_after_the_timeout_it_is_a_new_receive(five, clock):
+    """New handles, and one receive more."""
+    first = attempt(five)
+    clock.advance(30)
+    again = attempt(five)
+    assert [message["Body"] for message in again] == ["a", "b"]
+    assert [message["Attributes"]["ApproximateReceiveCount"] for message in again] == ["2", "2"]
+    assert not set(handles(first)) & set(handles(again))
+    assert attempt(five) == again
+
+
+def test_after_somebody_elses_receive_it_is_a_new_receive(five, clock):
+    """Which finds the group blocked."""
+    attempt(five)
+    clock.advance(30)
+    five.receive_one()
+    assert attempt(five) == []
+
+
+def test_after_a_purge_it_is_a_new_receive(five):
+    attempt(five)
+    five.client.purge_queue(QueueUrl=five.url)
+    five.send_group("g", "f")
+    assert [message["Body"] for message in attempt(five)] == ["f"]
+
+
+# The id itself
+
+
+@pytest.mark.parametrize("attempt_id", ["", "i" * 129, "a b", "ä"])
+def test_an_attempt_id_has_1_to_128_letters_digits_and_punctuation_characters(five, attempt_id):
+    assert len(attempt(five, attempt_id="i" * 128)) == 2
+    with refused(
+        five.client,
+        INVALID,
+        f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: ReceiveRequestAttemptId can "
+        "only include alphanumeric and punctuation characters. 1 to 128 in length.",
+    ):
+        attempt(five, attempt_id=attempt_id)
