@@ -644,12 +644,14 @@ WHERE (epoch_id, attempt_id) IN (
 """
 
 FORGET_TENANTS = """
--- Five minutes without a send forget a tenant's debt. By sqs_ix_tenants_quiet.
+-- A row says nothing any more once its tenant has sent nothing for five minutes and the clock has passed its turns: a
+-- message that comes back then draws the same turn without it. By sqs_ix_tenants_quiet.
 DELETE FROM sqs_tenants
 WHERE (epoch_id, group_id) IN (
-    SELECT epoch_id, group_id FROM sqs_tenants
-    WHERE last_sent_at < :before_ms
-    ORDER BY last_sent_at
+    SELECT t.epoch_id, t.group_id FROM sqs_tenants AS t
+    WHERE t.last_sent_at < :before_ms
+        AND t.last_turn < (SELECT c.turn FROM sqs_queue_counts AS c WHERE c.epoch_id = t.epoch_id)
+    ORDER BY t.last_sent_at
     LIMIT :limit + 0
 )
 """

@@ -16,7 +16,7 @@ CHUNK_ROWS = 500
 # History of activity is kept for 400 days: a year and what it is compared with.
 ACTIVITY_KEPT_MS = 400 * 86_400_000
 TOMBSTONE_KEPT_MS = 60_000
-# A tenant that has sent nothing for so long owes nothing any more.
+# A tenant that has sent nothing for so long owes nothing for what it sends next.
 TENANT_KEPT_MS = 300_000
 # Free pages that stay for the messages to come; beyond them, and beyond a quarter of the file, they go back.
 KEPT_FREE_PAGES = 4_096

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
 from sqsqlite.digests import md5_of_attributes
-from sqsqlite.engine import attempts, fifo_receive, receive
+from sqsqlite.engine import attempts, fifo_receive, receive, sweep
 from sqsqlite.engine.rows import Queue, Receivable, Received
 from sqsqlite.errors import InvalidParameterValue, OverLimit
 from sqsqlite.message_attributes import load_attributes
@@ -53,7 +53,7 @@ def receive_message(
 
 def _looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
     """A look without a transaction, where the last receive found nothing: an empty queue then costs no write lock."""
-    if request.queue_url not in store.found_empty:
+    if request.queue_url not in store.found_empty or request.receive_request_attempt_id is not None:
         return False
     with store.readers.lent() as connection:
         queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
@@ -177,11 +177,18 @@ def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable) -> int:
         limit = limits.fifo_in_flight_aws_count
     else:
         limit = limits.fifo_in_flight_count
-    if in_flight >= limit and state.is_due(tx.now_ms):
-        # Timeouts that have ended are still counted: they make room.
-        due = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
-        in_flight -= tx.execute(sql.COUNT_DUE, due).fetchone()[0]
+    if in_flight >= limit:
+        in_flight -= _no_longer_in_flight(tx, queue)
     return limit - in_flight
+
+
+def _no_longer_in_flight(tx: "Transaction", queue: Queue) -> int:
+    """How many are still counted whose timeout or retention has ended."""
+    before = tx.delta(queue.epoch_id).in_flight
+    sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms), sweep.CHUNK_ROWS)
+    expired = before - tx.delta(queue.epoch_id).in_flight
+    due: int = tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[0]
+    return due + expired
 
 
 def _message(tx: "Transaction", queue: Queue, request: "requests.ReceiveMessage", found: Received) -> Message:
