@@ -96,6 +96,14 @@ def test_other_attempts_between_leave_an_attempt_as_it_was(fifo):
     assert attempt(fifo, 1, "other") == second
 
 
+@pytest.mark.parametrize("wait", [0, 20])
+def test_a_receive_that_found_nothing_between_leaves_an_attempt_as_it_was(five, wait):
+    """The messages are there for their own attempt alone, with a wait or without one."""
+    first = attempt(five)
+    assert five.receive() == []
+    assert attempt(five, WaitTimeSeconds=wait) == first
+
+
 def test_attempts_are_each_queues_own(five, make_fifo):
     other = make_fifo("other.fifo")
     other.send_group("g", "elsewhere")

@@ -504,6 +504,16 @@ def test_what_leaves_flight_makes_room(three_in_flight, clock, way):
     assert len(queue.bodies()) == (3 if way == "timed out" else 1)
 
 
+def test_expired_messages_in_flight_make_room(three_in_flight, clock):
+    queue = three_in_flight()
+    queue.set(MessageRetentionPeriod=60)
+    queue.receive(3, VisibilityTimeout=3600)
+    clock.advance(60)
+    queue.send_group("g", "young")
+    assert queue.counts == (1, 0, 0)
+    assert queue.bodies() == ["young"]
+
+
 def test_at_the_limit_a_long_poll_waits_for_room(no_safety_net, three_in_flight, clock, background):
     queue = three_in_flight()
     held = queue.receive(3)

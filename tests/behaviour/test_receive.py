@@ -275,6 +275,16 @@ def test_what_leaves_flight_makes_room(three_in_flight, clock, way):
     assert queue.bodies() == expected[way]
 
 
+def test_expired_messages_in_flight_make_room(three_in_flight, clock):
+    queue = three_in_flight()
+    queue.set(MessageRetentionPeriod=60)
+    queue.receive(3, VisibilityTimeout=3600)
+    clock.advance(60)
+    queue.send("young")
+    assert queue.counts == (1, 0, 0)
+    assert queue.bodies() == ["young"]
+
+
 def test_visible_and_delayed_messages_do_not_count_as_in_flight(three_in_flight):
     queue = three_in_flight()
     for _ in range(5):
