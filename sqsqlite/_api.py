@@ -117,12 +117,16 @@ class SQS:
         """Make a queue, or find the one of this name: the attributes given must then equal its own.
 
         Args:
-            name: 1 to 80 letters, digits, `-` and `_`.
+            name: 1 to 80 letters, digits, `-` and `_`; a FIFO queue's ends in `.fifo`.
+            fifo: whether it delivers each message group in the order of sending, and each message sent once.
             delay_seconds: 0 to 900, before a message becomes visible.
             maximum_message_size: 1,024 to 1,048,576 bytes.
             message_retention_period: 60 to 1,209,600 s (14 days); 4 days unless said.
             receive_message_wait_time_seconds: 0 to 20, how long a receive waits unless it says so itself.
             visibility_timeout: 0 to 43,200 s (12 h), how long a received message stays hidden; 30 unless said.
+            content_based_deduplication: FIFO: a message without a deduplication id gets its body's SHA-256 as one.
+            deduplication_scope: FIFO: "queue", or "messageGroup" for a memory of ids in each group.
+            fifo_throughput_limit: FIFO: "perQueue", or "perMessageGroupId" with scope "messageGroup"; only kept.
             dead_letter_queue: where messages go that were received `max_receive_count` (1 to 1,000) times: a queue,
                 or its name, URL or ARN. Both together are the short form of `redrive_policy`.
 

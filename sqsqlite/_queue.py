@@ -69,9 +69,11 @@ class Queue:
 
         Args:
             body: text, 1 character to the queue's MaximumMessageSize in UTF-8.
-            delay: 0 to 900 s until it becomes visible; the queue's own unless said.
+            delay: 0 to 900 s until it becomes visible; the queue's own unless said, and always on a FIFO queue.
             attributes: up to 10, by name: str, int, float, Decimal or bytes, or {"DataType": ..., "StringValue": ...}.
-            group_id: on a standard queue, the tenant.
+            group_id: the message group, which a FIFO queue keeps in order; on a standard queue, the tenant.
+            deduplication_id: FIFO: sent again within five minutes, the message is stored once. Needed unless the
+                queue has ContentBasedDeduplication.
             trace_header: AWSTraceHeader.
             connection: a SQLAlchemy Connection or Session on `sqs.engine`: sent when, and only if, it commits.
 
@@ -135,9 +137,10 @@ class Queue:
         Args:
             wait: 0 to 20 s for the first message; the queue's own unless said. An empty list when none came.
             visibility_timeout: 0 to 43,200 s; the queue's own unless said.
+            attempt_id: FIFO: a receive with the same id within five minutes gets the same messages and handles.
 
         Raises:
-            OverLimit: 120,000 messages are in flight.
+            OverLimit: 120,000 messages of a standard queue are in flight.
             InvalidParameterValue, QueueDoesNotExist: as their names say.
         Source: API_ReceiveMessage.
         """
