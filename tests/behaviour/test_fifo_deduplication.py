@@ -253,6 +253,26 @@ def test_a_new_scope_holds_for_later_sends(make_fifo):
 
 
 @pytest.mark.parametrize(("old", "new"), [("queue", "messageGroup"), ("messageGroup", "queue")])
+def test_a_message_sent_again_across_a_change_of_the_scope_is_still_a_duplicate(make_fifo, old, new):
+    """The same id in the same group is one under either scope."""
+    queue = make_fifo(DeduplicationScope=old)
+    first = send(queue)
+    queue.set(DeduplicationScope=new)
+    assert same(send(queue), first)
+    assert queue.counts == (1, 0, 0)
+
+
+def test_where_several_groups_had_the_id_a_duplicate_is_that_of_its_own_group(make_fifo):
+    queue = make_fifo(DeduplicationScope="messageGroup")
+    first = {group: send(queue, group_id=group) for group in ("one", "two", "three")}
+    queue.set(DeduplicationScope="queue")
+    for group, answer in first.items():
+        assert same(send(queue, group_id=group), answer)
+    assert send(queue, group_id="four")["MessageId"] in {answer["MessageId"] for answer in first.values()}
+    assert queue.counts == (3, 0, 0)
+
+
+@pytest.mark.parametrize(("old", "new"), [("queue", "messageGroup"), ("messageGroup", "queue")])
 def test_at_amazon_a_queue_keeps_the_scope_it_was_made_with(aws, old, new):
     """compat="aws": the attribute tells the new one, and nothing follows from it."""
     queue = BoundQueue.create_fifo(aws, DeduplicationScope=old)

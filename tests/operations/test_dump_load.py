@@ -162,6 +162,84 @@ def test_a_receive_tells_a_loaded_dead_letters_source(full, other):
     assert response["Messages"][0]["Attributes"]["DeadLetterQueueSourceArn"].endswith(":orders")
 
 
+# FIFO queues
+
+
+@pytest.fixture
+def grouped(sqs, clock):
+    """Two groups in a FIFO queue, the first message of one in flight; one dead letter."""
+    dead = sqs.create_queue("dead.fifo", fifo=True)
+    orders = sqs.create_queue(
+        "orders.fifo",
+        fifo=True,
+        content_based_deduplication=True,
+        dead_letter_queue=dead,
+        max_receive_count=2,
+    )
+    orders.send("poison", group_id="x")
+    for _ in range(2):
+        orders.receive(visibility_timeout=0)
+    orders.send_many({"body": f"{group}{number}", "group_id": group} for number in range(3) for group in "yz")
+    clock.advance(ms=1)
+    assert [message.body for message in orders.receive(visibility_timeout=600)] == ["y0"]
+    return sqs
+
+
+def everything_of(queue):
+    taken = []
+    while messages := queue.receive(10):
+        taken += messages
+        for message in messages:
+            message.delete()
+    return taken
+
+
+def test_a_loaded_fifo_queue_dumps_the_same_but_for_its_sequence_numbers(grouped, other):
+    lines = lines_of(grouped)
+    assert take_in(other, lines).messages == 7
+
+    def without_sequence(rows):
+        return [{name: value for name, value in row.items() if name != "sequence"} for row in objects(rows)]
+
+    assert without_sequence(lines_of(other)) == without_sequence(lines)
+    assert check(other._store, bodies=True) == []
+
+
+def test_groups_are_in_order_and_block_where_they_are_loaded(grouped, other):
+    take_in(other, lines_of(grouped))
+    queue = other.queue("orders.fifo")
+    [first] = queue.receive()
+    queue.send("y3", group_id="y")
+    assert [message.body for message in queue.receive(10)] == ["z0", "z1", "z2"]
+    first.delete()
+    assert (first.body, [message.body for message in queue.receive(10)]) == ("y0", ["y1", "y2", "y3"])
+
+
+def test_loaded_messages_keep_their_deduplication_ids_and_get_greater_sequence_numbers(grouped, other):
+    before = {}
+    for name in ("orders.fifo", "dead.fifo"):
+        for line in lines_of(grouped, name):
+            row = json.loads(line)
+            if "body" in row:
+                before[row["message_id"]] = row
+    take_in(other, lines_of(grouped))
+    messages = everything_of(other.queue("dead.fifo")) + everything_of(other.queue("orders.fifo"))
+    assert len(messages) == len(before) == 7
+    for message in messages:
+        row = before[message.message_id]
+        assert message.deduplication_id == row["deduplication_id"]
+        assert int(message.sequence_number) > 10**19 + row["sequence"]
+
+
+def test_a_message_without_a_group_is_refused_by_a_fifo_queue(grouped, other):
+    lines = lines_of(grouped)
+    [place] = [number for number, line in enumerate(lines) if b'"z0"' in line]
+    row = json.loads(lines[place])
+    del row["group_id"]
+    with pytest.raises(errors.SQSQLiteError, match="group_id is missing"):
+        take_in(other, [*lines[:place], msgspec.json.encode(row), *lines[place + 1 :]])
+
+
 def test_what_is_beyond_its_retention_by_now_is_left_out_and_counted(full, other, clock):
     lines = lines_of(full)
     clock.advance(86_400)  # the retention of `dead`
