@@ -10,7 +10,7 @@ import click
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import peeked_row
 from sqsqlite.cli.queue_names import queue_argument
-from sqsqlite.cli.table import Column, instant
+from sqsqlite.cli.table import Column, instant, with_group
 from sqsqlite.limits import LOOKED_AT
 
 _ID, _BODY = Column("message_id"), Column("body", cut=True)
@@ -48,12 +48,14 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
       sqsqlite peek orders -n 3
       sqsqlite peek orders --hidden --query '[].{id: message_id, until: visible_at}'
 
-    Shows the visible ones that would be received next. Counts no receive and hides nothing.
+    Shows the visible ones that would be received next. Counts no receive and hides nothing. On a FIFO queue those
+    that wait for another of their group to be settled are visible too.
     """
-    found = line.queue(queue).peek(number, hidden=hidden)
-    if not found:
+    found = line.queue(queue)
+    rows = [peeked_row(message) for message in found.peek(number, hidden=hidden)]
+    if not rows:
         line.say("no message hidden" if hidden else "no message visible")
-    line.print_rows((peeked_row(message) for message in found), _PEEKED)
+    line.print_rows(rows, with_group(_PEEKED, found.name, rows))
 
 
 @click.command("tail")
@@ -78,10 +80,10 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
         from sqsqlite.service.caller import LOCAL
         from sqsqlite.service.inspect import last_messages
 
-        found = last_messages(line.open(), name, LOCAL, number)
-        line.print_rows((peeked_row(message) for message in found), _TAILED)
+        rows = [peeked_row(message) for message in last_messages(line.open(), name, LOCAL, number)]
+        line.print_rows(rows, with_group(_TAILED, name, rows))
         return
-    line.print_rows(_followed(line, name, number), _TAILED, endless=True)
+    line.print_rows(_followed(line, name, number), with_group(_TAILED, name), endless=True)
 
 
 def _followed(line: CommandLine, name: str, number: int) -> Iterator[dict[str, Any]]:

@@ -57,6 +57,8 @@ def peeked_row(message: "Peeked") -> dict[str, Any]:
         "body": message.body,
         "attributes": _attributes(typed),
         "group_id": message.group_id,
+        "deduplication_id": message.deduplication_id,
+        "sequence_number": message.sequence_number,
         "trace_header": message.trace_header,
         "dead_letter_source_arn": message.dead_letter_source_arn,
     }

@@ -101,14 +101,18 @@ def create(
     \b
       sqsqlite create orders-failed
       sqsqlite create orders -a VisibilityTimeout=60 --dead-letter-queue orders-failed
+      sqsqlite create invoices.fifo -a ContentBasedDeduplication=true
 
-    A queue of this name and these attributes that exists already is no error.
+    A queue of this name and these attributes that exists already is no error. One whose name ends in .fifo is a FIFO
+    queue.
     """
     if max_receive_count is not None and dead_letter_queue is None:
         raise click.UsageError(
             "--max-receive-count belongs to --dead-letter-queue: it says when messages go there"
         )
     given: dict[str, Any] = {"QueueName": queue, "Attributes": _pairs(attributes, "--attribute")}
+    if queue.endswith(".fifo"):
+        given["Attributes"].setdefault("FifoQueue", "true")
     if tags:
         given["tags"] = _pairs(tags, "--tag")
     sqs = line.sqs_or_new

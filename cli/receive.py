@@ -11,7 +11,7 @@ from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure, code_of
 from sqsqlite.cli.message_rows import received_row
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
-from sqsqlite.cli.table import Column, instant
+from sqsqlite.cli.table import Column, instant, with_group
 
 if TYPE_CHECKING:
     from sqsqlite._client import Client
@@ -191,7 +191,7 @@ class Receiving:
 def _print(line: CommandLine, source: Receiving, number: int, *, delete: bool) -> int:
     portions = list(source.up_to(number))
     rows = [received_row(message) for portion in portions for message in portion]
-    line.print_rows(rows, _COLUMNS)
+    line.print_rows(rows, with_group(_COLUMNS, source.name, rows))
     if delete:
         line.output.flush()  # printed for good before it is gone
         _refuse_failed([failed for portion in portions for failed in source.delete(portion)])
@@ -200,8 +200,9 @@ def _print(line: CommandLine, source: Receiving, number: int, *, delete: bool) -
 
 def _print_for_ever(line: CommandLine, source: Receiving, *, delete: bool) -> int:
     count = 0
+    columns = with_group(_COLUMNS, source.name)
     for portion in source.for_ever():
-        line.print_rows((received_row(message) for message in portion), _COLUMNS, endless=True)
+        line.print_rows((received_row(message) for message in portion), columns, endless=True)
         count += len(portion)
         if delete:
             _refuse_failed(source.delete(portion))

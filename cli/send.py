@@ -79,10 +79,14 @@ def send(
         raise click.UsageError("--jsonl, --nul and --raw exclude each other")
     if refused_path is not None and not continue_on_error:
         raise click.UsageError("--refused belongs to --continue-on-error")
+    if body == "-" and common["deduplication_id"] is not None and not (jsonl or raw):
+        raise click.UsageError(
+            "--deduplication-id with - would make all lines but the first duplicates of it"
+        )
     common["attributes"] = _typed(attributes)
     common = {name: value for name, value in common.items() if value is not None}
     sqs = line.sqs_or_new if create else line.sqs
-    found = sqs.create_queue(queue) if create else line.queue(queue)
+    found = sqs.create_queue(queue, fifo=queue.endswith(".fifo")) if create else line.queue(queue)
     if body != "-":
         sent = found.send(body, **common)
         line.print_rows([_row(sent)], [Column("message_id")])

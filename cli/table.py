@@ -1,6 +1,6 @@
 """Tables for a terminal: headings and ids are whole; what finds no room beside them is cut, or left out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from unicodedata import combining, east_asian_width
@@ -45,6 +45,20 @@ class Column:
 def plain_columns(names: Sequence[str]) -> list[Column]:
     """Columns of rows that nothing is known of: all but ids may be cut."""
     return [Column(name, cut=not name.lower().endswith(("id", "queue"))) for name in names]
+
+
+_GROUP = Column("group_id", "group", leave=2, cut=True)
+
+
+def with_group(columns: Sequence[Column], queue: str, rows: Sequence[Mapping[str, Any]] = ()) -> list[Column]:
+    """Columns of messages, and their group before the body: on a FIFO queue, or where a row has one.
+
+    Args:
+        queue: its name.
+    """
+    if not (queue.endswith(".fifo") or any(row["group_id"] for row in rows)):
+        return [*columns]
+    return [*columns[:-1], _GROUP, columns[-1]]
 
 
 @dataclass

@@ -434,7 +434,8 @@ PEEK = """
 -- sqs_ix_leases_ready: the + keeps the age index out, which would have all of them sorted.
 SELECT
     m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
-    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL,
+    l.turn, l.group_key IS NOT NULL, l.deduplication_id
 FROM sqs_leases AS l
 JOIN sqs_messages AS m ON m.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.visible_at = 0 AND l.group_key IS NULL AND +l.sent_at > :expired_at
@@ -446,7 +447,8 @@ PEEK_HIDDEN = """
 -- The hidden ones, those next to return first: delayed, in flight, and due but not yet promoted.
 SELECT
     m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
-    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL,
+    l.turn, l.group_key IS NOT NULL, l.deduplication_id
 FROM sqs_leases AS l
 JOIN sqs_messages AS m ON m.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.visible_at > 0 AND l.sent_at > :expired_at
@@ -459,14 +461,16 @@ LIST_MESSAGES = """
 -- (sent_at, id) > (after_sent_at, after_id) would seek by sent_at alone, and walk over all of one instant.
 SELECT
     l.id AS id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
-    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL,
+    l.turn, l.group_key IS NOT NULL, l.deduplication_id
 FROM sqs_leases AS l
 CROSS JOIN sqs_messages AS m ON m.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.sent_at = :after_sent_at AND l.id > :after_id
 UNION ALL
 SELECT
     l.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
-    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL,
+    l.turn, l.group_key IS NOT NULL, l.deduplication_id
 FROM sqs_leases AS l
 CROSS JOIN sqs_messages AS m ON m.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.sent_at > :after_sent_at
@@ -478,7 +482,8 @@ LIST_LAST_MESSAGES = """
 -- Those sent last, newest first: `tail`. Backwards by sqs_ix_leases_age.
 SELECT
     l.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
-    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL,
+    l.turn, l.group_key IS NOT NULL, l.deduplication_id
 FROM sqs_leases AS l
 CROSS JOIN sqs_messages AS m ON m.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at

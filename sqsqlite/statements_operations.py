@@ -211,7 +211,8 @@ PEEK_FIFO = """
 -- A FIFO queue's visible messages in order of sending, those behind one in flight too. Walks over the hidden ones.
 SELECT
     m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
-    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL,
+    l.turn, l.group_key IS NOT NULL, l.deduplication_id
 FROM sqs_leases AS l
 JOIN sqs_messages AS m ON m.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at AND l.visible_at = 0

@@ -8,7 +8,7 @@ from sqsqlite import statements as sql
 from sqsqlite.engine.rows import StoredMessage
 from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.service import lookup
-from sqsqlite.service.messages import uuid_text
+from sqsqlite.service.messages import sequence_number, uuid_text
 from sqsqlite.service.queues import exact_counts
 from sqsqlite.statements_operations import PEEK_FIFO
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _PAGE = 500
 _MINUTE_MS = 60_000
+# Places in the rows of the statements that peek.
+_GROUP_ID, _VISIBLE_AT, _TURN = 5, 11, 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Peeked:
         visible_at: when it becomes visible (milliseconds since 1970 UTC), 0: it is.
         sent_at, first_received_at: milliseconds since 1970 UTC.
         dead_letter_source_arn: where it was moved from, if it was.
+        deduplication_id, sequence_number: of FIFO queues, else None.
     """
 
     row_id: int
@@ -72,6 +75,8 @@ class Peeked:
     receive_count: int
     first_received_at: int | None
     dead_letter_source_arn: str | None
+    deduplication_id: str | None
+    sequence_number: str | None
 
 
 def statistics(
@@ -143,16 +148,25 @@ def peek(
             "expired_at": queue.expired_at(now_ms),
             "max_messages": max_messages,
         }
-        found = [
-            _peeked(connection, row, now_ms) for row in connection.execute(sql.PEEK_HIDDEN, bounds).fetchall()
-        ]
+        rows = connection.execute(sql.PEEK_HIDDEN, bounds).fetchall()
         if hidden:
+            found = [_peeked(connection, row, now_ms) for row in rows]
             return [message for message in found if message.state != "visible"]
         # Ended timeouts and delays are visible although no claim has promoted them yet.
-        due = [message for message in found if message.state == "visible"]
-        statement = PEEK_FIFO if queue.fifo else sql.PEEK
-        ready = [_peeked(connection, row, now_ms) for row in connection.execute(statement, bounds).fetchall()]
-        return sorted(due + ready, key=lambda message: message.row_id)[:max_messages]
+        due = [row for row in rows if row[_VISIBLE_AT] <= now_ms]
+        ready = connection.execute(PEEK_FIFO if queue.fifo else sql.PEEK, bounds).fetchall()
+        if queue.has_tenants:
+            # A tenant's message that comes back will draw a turn behind those that wait.
+            again = [row for row in due if row[_GROUP_ID] is not None]
+            due = [row for row in due if row[_GROUP_ID] is None]
+        else:
+            again = []
+        rows = [*sorted(due + ready, key=_order_of_service), *again][:max_messages]
+        return [_peeked(connection, row, now_ms) for row in rows]
+
+
+def _order_of_service(row: tuple[Any, ...]) -> tuple[int, int]:
+    return row[_TURN], row[0]
 
 
 def messages(
@@ -202,7 +216,7 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
 
 def _peeked(connection: Any, row: tuple[Any, ...], now_ms: int) -> Peeked:
     message = StoredMessage._make(row[:8])
-    sent_at, receive_count, first_received_at, visible_at, received = row[8:]
+    sent_at, receive_count, first_received_at, visible_at, received, _, fifo, deduplication_id = row[8:]
     source = connection.execute(sql.SELECT_DEAD_LETTER, (message.id,)).fetchone()
     state = "visible" if visible_at <= now_ms else "in flight" if received else "delayed"
     return Peeked(
@@ -218,4 +232,6 @@ def _peeked(connection: Any, row: tuple[Any, ...], now_ms: int) -> Peeked:
         receive_count,
         first_received_at,
         None if source is None else source[0],
+        deduplication_id,
+        sequence_number(message.id) if fifo else None,
     )

@@ -29,6 +29,20 @@ def test_peek_hidden_shows_the_delayed_and_those_in_flight(run, queue):
     assert [row["body"] for row in run("peek", "orders").rows] == ["c"]
 
 
+def test_a_tenants_message_whose_timeout_ended_is_looked_at_where_it_will_be_received(path):
+    """It draws its turn anew when a receive promotes it; without a group it keeps its place."""
+    clock = sqsqlite.ManualClock()
+    with sqsqlite.connect(path, clock=clock) as sqs:
+        queue = sqs.create_queue("orders")
+        queue.send_many([{"body": str(number), "group_id": "noisy"} for number in range(3)])
+        queue.send("alone")
+        queue.receive(2, visibility_timeout=5)
+        clock.advance(5)
+        looked_at = [message.body for message in queue.peek()]
+        assert sorted(looked_at) == ["0", "1", "2", "alone"]
+        assert looked_at == [message.body for message in queue.receive(10)]
+
+
 def test_an_empty_queue_is_said_to_be_so(run, queue):
     ran = run("peek", "orders")
     assert (ran.code, ran.out, ran.err) == (0, "", "no message visible\n")
