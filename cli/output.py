@@ -53,9 +53,14 @@ class Output:
         return self._file is None and sys.stdout.isatty()
 
     @property
+    def makes_tables(self) -> bool:
+        """Whether rows become a table, of which a human sees no more than there is room for."""
+        return self._query is None and (self._form or ("table" if self.is_terminal else "")) == "table"
+
+    @property
     def shows_tables(self) -> bool:
         """Whether rows become a table on a terminal: words that explain it may follow."""
-        return self.is_terminal and self._form in (None, "table") and self._query is None
+        return self.is_terminal and self.makes_tables
 
     def close(self) -> None:
         """Flush, and close the file if there is one."""

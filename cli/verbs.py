@@ -39,6 +39,7 @@ VERBS: dict[str, Verb] = {
     "peek": Verb("look:peek", EVERYDAY, "Look at messages without receiving them."),
     "tail": Verb("look:tail", EVERYDAY, "Show the messages sent last; -f goes on with new ones."),
     "stats": Verb("stats:stats", EVERYDAY, "Show counts, ages, and the activity of the last minute or two."),
+    "metrics": Verb("metrics:metrics", EVERYDAY, "Show CloudWatch's metrics of the queues."),
     "top": Verb("stats:top", EVERYDAY, "Watch the queues, refreshed every second."),
     "purge": Verb("queues:purge", EVERYDAY, "Delete every message in a queue, in flight ones too."),
     "delete": Verb("queues:delete", EVERYDAY, "Delete a queue with its messages."),

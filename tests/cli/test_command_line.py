@@ -19,6 +19,7 @@ READING = {
     "receive": ["q"],
     "peek": ["q"],
     "tail": ["q"],
+    "metrics": [],
     "stats": [],
     "top": ["--once"],
     "purge": ["q", "--yes"],
