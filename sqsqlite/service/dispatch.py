@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite import requests, shapes
 from sqsqlite.errors import SQSError, UnsupportedOperation
-from sqsqlite.service import leases, lookup, messages, permissions, queues, receive, tags
+from sqsqlite.service import leases, lookup, messages, move_tasks, permissions, queues, receive, tags
 from sqsqlite.service.caller import LOCAL, Caller
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ WRITES: dict[type, Callable[..., Any]] = {
     requests.DeleteMessageBatch: leases.delete_message_batch,
     requests.ChangeMessageVisibility: leases.change_message_visibility,
     requests.ChangeMessageVisibilityBatch: leases.change_message_visibility_batch,
+    requests.StartMessageMoveTask: move_tasks.start_message_move_task,
+    requests.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
 }
 
 READS: dict[type, Callable[..., Any]] = {
@@ -37,6 +39,7 @@ READS: dict[type, Callable[..., Any]] = {
     requests.ListDeadLetterSourceQueues: queues.list_dead_letter_source_queues,
     requests.GetQueueAttributes: queues.get_queue_attributes,
     requests.ListQueueTags: tags.list_queue_tags,
+    requests.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
 }
 
 

@@ -5,12 +5,15 @@ import re
 from dataclasses import replace
 
 from sqsqlite import limits as quotas
+from sqsqlite.engine.move import leave_moves, move_chunk, next_move_at
 from sqsqlite.engine.sweep import sweep_chunk
 from sqsqlite.names import DEFAULT_REGION
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
+from sqsqlite.store.upkeep import Chores
 
 COMPAT = ("docs", "aws")
+CHORES = Chores(sweep_chunk, next_move_at, move_chunk, leave_moves)
 LIMITS = {"sqs": quotas.SQS, "native": quotas.NATIVE}
 
 
@@ -59,5 +62,5 @@ def open_store(
         limits=table,
         compat=compat,
         region=region,
-        sweep_chunk=sweep_chunk,
+        chores=CHORES,
     )

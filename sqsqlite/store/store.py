@@ -32,7 +32,7 @@ from sqsqlite.store.settings import Settings
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import translate
 from sqsqlite.store.turns import let_go, turnstile_for
-from sqsqlite.store.upkeep import Upkeep
+from sqsqlite.store.upkeep import Chores, Upkeep
 from sqsqlite.store.version import check_version
 from sqsqlite.store.wake import Waker
 
@@ -52,7 +52,7 @@ class Store:
         adopt: take a SQLite file that holds somebody's tables already.
         clock: None for the file's own clock.
         limits, compat, region: see `Settings`.
-        sweep_chunk: frees some space, tells whether there is more.
+        chores: what upkeep does with rows.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Store:
         limits: Limits,
         compat: str,
         region: str,
-        sweep_chunk: Callable[[Transaction], bool],
+        chores: Chores,
     ) -> None:
         if synchronous not in LEVELS:
             raise ValueError(f"synchronous={synchronous!r}: one of {', '.join(LEVELS)} is allowed")
@@ -95,9 +95,10 @@ class Store:
                 raise
             self._open(adopt, clock, limits, compat, region)
         self.waker = Waker(self, self.folder)
-        self.upkeep = Upkeep(self, sweep_chunk)
+        self.upkeep = Upkeep(self, chores)
         self._group_commit = GroupCommit(self)
         _stores.add(self)
+        self.upkeep.opened()
 
     def _open(self, adopt: bool, clock: Clock | None, limits: Limits, compat: str, region: str) -> None:
         options: dict[str, Any] = {"synchronous": self.synchronous, "busy_timeout": self.busy_timeout}
@@ -240,6 +241,7 @@ class Store:
     def count_empty_receive(self, epoch_id: int) -> None:
         """Remember a receive that returned nothing: summed in memory, written with the next commit."""
         self._empty_receives[epoch_id] += 1
+        self.upkeep.visited()
 
     def drain_empty_receives(self, tx: Transaction) -> None:
         """Put the remembered empty receives into the transaction's counts."""

@@ -52,6 +52,7 @@ class Transaction:
         deltas: changes of the counts by epoch id, written once, before the commit.
         wakes: queue id -> the earliest instant at which something of the queue becomes receivable (0: at once).
         sweep: whether rows were discarded that upkeep should take away.
+        moves: whether a message move task began that upkeep should carry out.
         is_over: a caller's transaction that was committed or rolled back.
     """
 
@@ -61,6 +62,7 @@ class Transaction:
         "execute",
         "headroom",
         "is_over",
+        "moves",
         "now_ms",
         "settings",
         "sweep",
@@ -77,7 +79,7 @@ class Transaction:
         self.headroom = headroom
         self.deltas: dict[int, Delta] = {}
         self.wakes: dict[int, int] = {}
-        self.sweep = False
+        self.sweep = self.moves = False
         self.is_over = False
 
     def require_room(self, size_bytes: int) -> None:
@@ -88,7 +90,7 @@ class Transaction:
         """After a rollback: nothing was counted, nobody is to be woken."""
         self.deltas.clear()
         self.wakes.clear()
-        self.sweep = False
+        self.sweep = self.moves = False
 
     def delta(self, epoch_id: int) -> Delta:
         """This transaction's changes to the counts of one epoch."""

@@ -1,4 +1,4 @@
-"""Work that no answer waits for: checkpoints, sweeping what is gone, forgetting old history.
+"""Work that no answer waits for: checkpoints, sweeping what is gone, forgetting old history, message move tasks.
 
 One thread a store, started when the first commit makes work for it. Nothing depends on it: a claim passes over what
 has expired, and what a process leaves undone the next one finds. Chunks are small and followed by a pause as long as
@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.driver import dbapi
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 
+R = TypeVar("R")
+
 # Commits between two PASSIVE checkpoints; a commit of one message writes about 8 pages.
 CHECKPOINT_EVERY_COMMITS = 256
-# A chunk of sweeping writes as many pages as this many commits of one message.
+# A chunk of sweeping or moving writes as many pages as this many commits of one message.
 CHUNK_COMMITS = 32
 # Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
 RESTART_ABOVE = 4 * 1024 * 1024
@@ -32,9 +34,10 @@ RESTART_PATIENCE_MS = 5
 FULL_PATIENCE_MS = 100
 # Seconds between two looks at whether another checkpoint has ended.
 ANOTHER_CHECKPOINT_EVERY = 0.001
-# Seconds between two looks for expired messages and other things that time alone makes.
+# Seconds between two looks for expired messages and other things that time alone makes, or another process.
 LOOK_EVERY = 5.0
-# Seconds that `close` spends on sweeping what this process itself discarded.
+# Seconds that `close` spends on sweeping what this process itself discarded, and on what is left to move: a task begun
+# by a command, which is over at once, would otherwise wait for a process that stays.
 LAST_CHUNKS = 0.05
 
 
@@ -46,26 +49,62 @@ class Wal(enum.Enum):
     NO_ROOM = "the file cannot grow"
 
 
+class Chores(NamedTuple):
+    """What upkeep does with rows: functions of the engine's.
+
+    Attributes:
+        sweep_chunk: frees some space, tells whether there is more.
+        next_move_at: by a connection's `execute`, the instant at which this worker has a chunk to move (None: never).
+        move_chunk: moves one, if it is due.
+        leave_moves: leaves to other workers what is not finished.
+    """
+
+    sweep_chunk: "Callable[[Transaction], bool]"
+    next_move_at: "Callable[[Callable[..., Any], bytes], int | None]"
+    move_chunk: "Callable[[Transaction, bytes], None]"
+    leave_moves: "Callable[[Transaction, bytes], None]"
+
+
 class Upkeep:
     """The upkeep of one store."""
 
-    def __init__(self, store: "Store", sweep_chunk: "Callable[[Transaction], bool]") -> None:
+    def __init__(self, store: "Store", chores: Chores) -> None:
         self._store = store
-        self._sweep_chunk = sweep_chunk
+        self._chores = chores
         self._lock = threading.Lock()
         self._work = Signal()
         self._thread: threading.Thread | None = None
         self._commits = 0
         self._sweep = True  # a process before may have left something
-        self._look_at = 0.0
+        self._look_at = self._visit_at = 0.0
+        self._worker = os.urandom(8)
+        self._has_moved = False
+        self._move_at: int | None = None
         self._closed = False
+
+    def opened(self) -> None:
+        """Go on with the move tasks that a process before has left."""
+        self._visit_at = time.monotonic() + LOOK_EVERY
+        with self._store.reading() as connection:
+            self._move_at = self._chores.next_move_at(connection.execute, self._worker)
+        if self._move_at is not None:
+            self._start()
+            self._work.set()
 
     def committed(self, tx: "Transaction") -> None:
         """After each commit: count it, and wake the thread when there is something to do."""
         self._commits += 1
         if tx.sweep:
             self._sweep = True
-        if self._commits >= CHECKPOINT_EVERY_COMMITS or tx.sweep or time.monotonic() >= self._look_at:
+        due = tx.sweep or tx.moves or self._commits >= CHECKPOINT_EVERY_COMMITS
+        if due or time.monotonic() >= self._look_at:
+            self._start()
+            self._work.set()
+
+    def visited(self) -> None:
+        """Now and then, also in a process that only looks for messages: others may have left move tasks."""
+        if time.monotonic() >= self._visit_at:
+            self._visit_at = time.monotonic() + LOOK_EVERY
             self._start()
             self._work.set()
 
@@ -79,7 +118,7 @@ class Upkeep:
 
     def _run(self) -> None:
         while not self._closed:
-            self._work.wait()
+            self._wait()
             self._work.clear()
             if self._closed:
                 return
@@ -87,8 +126,17 @@ class Upkeep:
                 self._round()
             except (StoreError, dbapi.Error):
                 # Busy, a full disk, a closed store: whoever writes next meets the error itself; upkeep tries again
-                # with the next commit.
+                # with the next commit, and with a move task, which nobody's commit need follow, after a while.
                 self._look_at = time.monotonic() + LOOK_EVERY
+                if self._move_at is not None:
+                    self._move_at = self._store.clock.now_ms() + round(LOOK_EVERY * 1000)
+
+    def _wait(self) -> None:
+        """For work, or for the instant at which a move task goes on."""
+        if self._move_at is None:
+            self._work.wait()
+        else:
+            self._store.clock.wait(self._work, self._move_at)
 
     def begin_wal_again(self, mode: str, patience_ms: int = RESTART_PATIENCE_MS) -> Wal:
         """Copy the WAL into the file and begin it again. The caller holds the turn.
@@ -118,14 +166,31 @@ class Upkeep:
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_EVERY
             self._sweep = True
-        while self._sweep and not self._closed:
-            started = time.monotonic()
-            self._sweep = self._store.write(self._sweep_chunk)
-            self._commits += CHUNK_COMMITS
-            if self._commits >= CHECKPOINT_EVERY_COMMITS:
-                self._commits = 0
-                self.checkpoint()
-            time.sleep(time.monotonic() - started)
+        while not self._closed:
+            move = self._is_move_due()
+            if not (move or self._sweep):
+                return
+            if self._sweep:
+                self._sweep = self._chunk(self._chores.sweep_chunk)
+            if move and not self._closed:
+                self._has_moved = True
+                self._chunk(self._chores.move_chunk, self._worker)
+
+    def _is_move_due(self) -> bool:
+        with self._store.reading() as connection:
+            self._move_at = self._chores.next_move_at(connection.execute, self._worker)
+        return self._move_at is not None and self._move_at <= self._store.clock.now_ms()
+
+    def _chunk(self, operation: "Callable[..., R]", *arguments: object) -> R:
+        """One transaction, and a pause as long."""
+        started = time.monotonic()
+        result = self._store.write(operation, *arguments)
+        self._commits += CHUNK_COMMITS
+        if self._commits >= CHECKPOINT_EVERY_COMMITS:
+            self._commits = 0
+            self.checkpoint()
+        time.sleep(time.monotonic() - started)
+        return result
 
     def checkpoint(self) -> None:
         """Copy the WAL into the file, off the writers' path; above the limit make it begin again, under the turn."""
@@ -166,7 +231,7 @@ class Upkeep:
             action()
 
     def close(self) -> None:
-        """Stop the thread, after a last few chunks of what this process discarded."""
+        """Stop the thread, after a last few chunks of what it has to do."""
         deadline = time.monotonic() + LAST_CHUNKS
         self._closed = True
         self._work.set()
@@ -175,10 +240,15 @@ class Upkeep:
             thread.join(timeout=5)
         try:
             while self._sweep and thread is not None and time.monotonic() < deadline:
-                self._sweep = self._store.write(self._sweep_chunk)
+                self._sweep = self._store.write(self._chores.sweep_chunk)
+            while thread is not None and time.monotonic() < deadline and self._is_move_due():
+                self._has_moved = True
+                self._store.write(self._chores.move_chunk, self._worker)
+            if self._has_moved:
+                self._store.write(self._chores.leave_moves, self._worker)
         except (StoreError, dbapi.Error):
             return  # the next process finds it
 
     def after_fork_in_child(self) -> None:
         """The thread stayed in the parent."""
-        self.__init__(self._store, self._sweep_chunk)  # type: ignore[misc]
+        self.__init__(self._store, self._chores)  # type: ignore[misc]

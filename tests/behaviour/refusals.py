@@ -24,6 +24,7 @@ CATALOGUE = {
     "QueueDoesNotExist": ("AWS.SimpleQueueService.NonExistentQueue", 400),
     "QueueNameExists": ("QueueAlreadyExists", 400),
     "ReceiptHandleIsInvalid": ("ReceiptHandleIsInvalid", 404),
+    "ResourceNotFoundException": ("ResourceNotFoundException", 404),
     "TooManyEntriesInBatchRequest": ("AWS.SimpleQueueService.TooManyEntriesInBatchRequest", 400),
     "UnsupportedOperation": ("AWS.SimpleQueueService.UnsupportedOperation", 400),
     # Raised by AWS's framework, not in SQS's model: boto3 has no class for them.

@@ -230,15 +230,21 @@ def test_permissions_are_words_after_their_flags(run, sqs):
     assert (again.code, again.err.partition(":")[0]) == (1, "InvalidParameterValue")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "list-message-move-tasks --source-arn arn:aws:sqs:us-east-1:000000000000:orders",
-    ],
-)
-def test_actions_that_are_not_there_yet_say_so(run, sqs, line):
-    refused = run(*shlex.split(line))
-    assert (refused.code, refused.err.partition(":")[0]) == (1, "UnsupportedOperation")
+def test_a_move_task_is_carried_out_by_the_commands_themselves(run):
+    """There is no other process: what one leaves the next one goes on with."""
+    arn = "arn:aws:sqs:us-east-1:000000000000:dead"
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    run("create", "dead")
+    run("create-queue", "--queue-name", "q", "--attributes", json.dumps({"RedrivePolicy": policy}))
+    run("create", "target")
+    run("send", "dead", "a")
+    started = run(
+        "start-message-move-task", "--source-arn", arn, "--destination-arn", arn.replace("dead", "target")
+    )
+    [task] = run("list-message-move-tasks", "--source-arn", arn).json["Results"]
+    assert (task["Status"], task["ApproximateNumberOfMessagesMoved"]) == ("COMPLETED", 1)
+    over = run("cancel-message-move-task", "--task-handle", started.json["TaskHandle"])
+    assert (over.code, over.err.partition(":")[0]) == (1, "ResourceNotFoundException")
 
 
 def test_flags_about_servers_are_taken_and_change_nothing(run, sqs):

@@ -26,6 +26,7 @@ LAYERS = (
         "errors",
         "limits",
         "message_attributes",
+        "move_filter",
         "names",
         "parameters",
         "policy",
@@ -39,6 +40,7 @@ LAYERS = (
         "shapes",  # parameters to requests and back: the doors and the service call it alike
         "statements",
         "statements_fifo",
+        "statements_moves",
         "statements_operations",
     ),
 )

@@ -1,0 +1,92 @@
+"""Messages of one queue made new messages of another, in one transaction: each is in exactly one of them."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqsqlite import statements_fifo as fifo_sql
+from sqsqlite import statements_moves as sql
+from sqsqlite.engine import fair, groups
+from sqsqlite.engine.rows import Queue
+
+if TYPE_CHECKING:
+    from sqsqlite.store.transaction import Transaction
+
+
+class Movable(NamedTuple):
+    """A message of a dead-letter queue, with where it came from (None: it was sent there directly)."""
+
+    id: int
+    sent_at: int
+    size_bytes: int
+    visible_at: int
+    was_received: int
+    group_key: int | None
+    source_arn: str | None
+    receive_count: int | None
+    moved_at: int | None
+
+
+def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable]) -> None:
+    """Move the messages, in order, to a queue of the same type.
+
+    There they are new: id, time of sending, receive count, retention, and on FIFO queues their sequence, last in their
+    groups. Content, sender, attributes, group and deduplication id stay. The queue's delay does not apply to them, and
+    they are nobody's duplicates. There they count as sent, in the source as deleted.
+    """
+    ids = json.dumps([message.id for message in messages])
+    first_id: int = tx.execute(sql.SELECT_LAST_MESSAGE_ID).fetchone()[0] + 1
+    grouped: list[tuple[int, str]] = sorted(tx.execute(sql.LIST_GROUPS, {"ids": ids}).fetchall())
+    tx.execute(sql.COPY_MESSAGES, {"ids": ids, "first_id": first_id})
+    if destination.fifo:
+        _join_groups(tx, destination, ids, first_id, grouped)
+    else:
+        _take_turns(tx, destination, ids, first_id, grouped)
+    for statement in (sql.DELETE_MOVED_LEASES, sql.DELETE_MOVED_DEAD_LETTERS, sql.DELETE_MOVED_MESSAGES):
+        tx.execute(statement, {"ids": ids})
+    _leave_groups(tx, source, messages)
+    _count(tx, source, destination, messages)
+    tx.wake(destination.id, 0)
+
+
+def _join_groups(
+    tx: "Transaction", destination: Queue, ids: str, first_id: int, grouped: list[tuple[int, str]]
+) -> None:
+    for group_id in dict.fromkeys(group_id for _, group_id in grouped):
+        groups.join(tx, destination, group_id, tx.now_ms)
+    lease = {"ids": ids, "first_id": first_id, "epoch_id": destination.epoch_id, "now_ms": tx.now_ms}
+    tx.execute(sql.COPY_FIFO_LEASES, lease)
+
+
+def _take_turns(
+    tx: "Transaction", destination: Queue, ids: str, first_id: int, grouped: list[tuple[int, str]]
+) -> None:
+    lease = {"ids": ids, "first_id": first_id, "epoch_id": destination.epoch_id, "now_ms": tx.now_ms}
+    tx.execute(sql.COPY_LEASES, {**lease, "turn": fair.clock(tx, destination)})
+    turns = [(fair.draw(tx, destination, group_id), first_id + place) for place, group_id in grouped]
+    tx.connection.executemany(fifo_sql.SET_TURN, turns)
+
+
+def _leave_groups(tx: "Transaction", source: Queue, messages: Sequence[Movable]) -> None:
+    first_gone: dict[int, int] = {}
+    for message in messages:
+        if message.group_key is not None:
+            first_gone[message.group_key] = min(message.id, first_gone.get(message.group_key, message.id))
+    for group_key, removed_id in first_gone.items():
+        groups.refresh(tx, source.id, group_key, removed_id)
+
+
+def _count(tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable]) -> None:
+    count = len(messages)
+    left = tx.delta(source.epoch_id)
+    left.messages -= count
+    left.deleted += count
+    for message in messages:
+        # Hidden by its row, visible by the clock: nobody has promoted it.
+        if message.visible_at:
+            left.in_flight -= message.was_received
+            left.delayed -= not message.was_received
+    arrived = tx.delta(destination.epoch_id)
+    arrived.messages += count
+    arrived.sent += count
+    arrived.sent_bytes += sum(message.size_bytes for message in messages)

@@ -1,0 +1,205 @@
+"""Message move tasks: start, list, cancel. `engine/move.py` carries them out, chunk by chunk, after the commit."""
+
+import base64
+import binascii
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite import statements_moves as sql
+from sqsqlite.engine.move import CANCELLED, RUNNING, end, first_due_at
+from sqsqlite.errors import InvalidParameterValue, OverLimit, QueueDoesNotExist, ResourceNotFoundException
+from sqsqlite.names import is_queue_arn, queue_arn
+from sqsqlite.responses import (
+    CancelMessageMoveTaskResponse,
+    ListMessageMoveTasksResponse,
+    ListMessageMoveTasksResultEntry,
+    StartMessageMoveTaskResponse,
+)
+from sqsqlite.service import lookup
+from sqsqlite.service.queues import exact_counts
+
+if TYPE_CHECKING:
+    from sqsqlite import requests
+    from sqsqlite.move_filter import MoveFilter
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.settings import Settings
+    from sqsqlite.store.transaction import Transaction
+
+# Of each source: as many as can be listed.
+_KEPT = 10
+_BAD_HANDLE = "Value for parameter TaskHandle is invalid."
+
+
+def start_message_move_task(
+    tx: "Transaction",
+    request: "requests.StartMessageMoveTask",
+    caller: "Caller",
+    move_filter: "MoveFilter | None" = None,
+) -> StartMessageMoveTaskResponse:
+    """Begin to move a dead-letter queue's visible messages, those sent so far: to one queue, or each to its source.
+
+    Args:
+        move_filter: take only some of them. Ours: SQS has no such parameter.
+
+    Raises:
+        ResourceNotFoundException: there is no such source or destination.
+        InvalidParameterValue: the source is nobody's dead-letter queue, or has a task already; the destination is the
+            source, or of the other type.
+        OverLimit: 100 tasks of the account are active.
+    Source: API_StartMessageMoveTask.
+    """
+    source = _find(tx.execute, tx.settings, request.source_arn, caller, "SourceArn")
+    if tx.execute(sql.FIND_SOURCE_OF_DEAD_LETTERS, {"arn": request.source_arn}).fetchone() is None:
+        raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
+    if request.destination_arn is not None:
+        _check_destination(tx, request.destination_arn, source, caller)
+    if tx.execute(sql.FIND_ACTIVE_MOVE_TASK, {"source_arn": request.source_arn}).fetchone() is not None:
+        raise InvalidParameterValue(
+            "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
+        )
+    limit = tx.settings.limits.move_task_count
+    if tx.execute(sql.COUNT_ACTIVE_MOVE_TASKS, {"account_id": caller.account_id}).fetchone()[0] >= limit:
+        raise OverLimit(f"{limit} message movement tasks are active, the maximum allowed is {limit}.")
+    task_id = str(uuid.uuid4())
+    tx.execute(
+        sql.INSERT_MOVE_TASK,
+        {
+            "task_id": task_id,
+            "account_id": caller.account_id,
+            "source_arn": request.source_arn,
+            "source_epoch_id": source["epoch_id"],
+            "destination_arn": request.destination_arn,
+            "filter": None if move_filter is None else move_filter.to_json(),
+            "max_messages_per_second": request.max_number_of_messages_per_second,
+            "now_ms": tx.now_ms,
+            "last_message_id": tx.execute(sql.SELECT_LAST_MESSAGE_ID).fetchone()[0],
+            "to_move_count": _visible_count(tx, source),
+            "due_at": first_due_at(request.max_number_of_messages_per_second, tx.now_ms),
+        },
+    )
+    tx.execute(sql.DELETE_OLD_MOVE_TASKS, {"source_arn": request.source_arn, "kept": _KEPT})
+    tx.moves = True
+    return StartMessageMoveTaskResponse(task_handle=_handle(task_id, request.source_arn))
+
+
+def _find(execute: Any, settings: "Settings", arn: str, caller: "Caller", parameter: str) -> dict[str, Any]:
+    """The queue's whole row. The whole ARN must be its own: another region's names a queue of somewhere else."""
+    missing = ResourceNotFoundException(
+        f"The resource that you specified for the {parameter} parameter doesn't exist."
+    )
+    try:
+        row = lookup.find_row(execute, arn, caller)
+    except QueueDoesNotExist:
+        raise missing from None
+    if arn != queue_arn(settings.region, caller.account_id, row["name"]):
+        raise missing
+    return row
+
+
+def _check_destination(tx: "Transaction", arn: str, source: dict[str, Any], caller: "Caller") -> None:
+    if not is_queue_arn(arn):
+        raise InvalidParameterValue(
+            "You must use this format to specify the DestinationArn: "
+            "arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
+        )
+    destination = _find(tx.execute, tx.settings, arn, caller, "DestinationArn")
+    if destination["id"] == source["id"]:
+        raise _bad_destination(arn, "Destination must not be the source queue itself.")
+    if destination["fifo"] != source["fifo"]:
+        raise _bad_destination(arn, "Destination must be same type of queue as the source.")
+
+
+def _bad_destination(arn: str, reason: str) -> InvalidParameterValue:
+    return InvalidParameterValue(f"Value {arn} for parameter DestinationArn is invalid. Reason: {reason}")
+
+
+def _visible_count(tx: "Transaction", source: dict[str, Any]) -> int:
+    """With what this very transaction has changed, which the counts' row does not show yet."""
+    visible = exact_counts(tx.connection, source, tx.now_ms)[0]
+    delta = tx.deltas.get(source["epoch_id"])
+    return visible if delta is None else visible + delta.messages - delta.in_flight - delta.delayed
+
+
+def list_message_move_tasks(
+    connection: "Connection",
+    request: "requests.ListMessageMoveTasks",
+    caller: "Caller",
+    settings: "Settings",
+    now_ms: int,
+) -> ListMessageMoveTasksResponse:
+    """The latest tasks of a source, the newest first: one unless MaxResults says more.
+
+    Raises:
+        ResourceNotFoundException: there is no such queue.
+    Source: API_ListMessageMoveTasks.
+    """
+    _find(connection.execute, settings, request.source_arn, caller, "SourceArn")
+    asked = {"source_arn": request.source_arn, "max_results": request.max_results or 1}
+    rows = connection.execute(sql.LIST_MOVE_TASKS, asked).fetchall()
+    return ListMessageMoveTasksResponse(results=[_entry(*row) for row in rows])
+
+
+def _entry(
+    task_id: str,
+    status: str,
+    source_arn: str,
+    destination_arn: str | None,
+    max_messages_per_second: int | None,
+    moved_count: int,
+    to_move_count: int,
+    failure_reason: str | None,
+    started_at: int,
+) -> ListMessageMoveTasksResultEntry:
+    return ListMessageMoveTasksResultEntry(
+        task_handle=_handle(task_id, source_arn) if status == RUNNING else None,
+        status=status,
+        source_arn=source_arn,
+        destination_arn=destination_arn,
+        max_number_of_messages_per_second=max_messages_per_second,
+        approximate_number_of_messages_moved=moved_count,
+        approximate_number_of_messages_to_move=to_move_count,
+        # A running task notes why a message had to stay, and fails with it at its end.
+        failure_reason=None if status == RUNNING else failure_reason,
+        started_timestamp=started_at,
+    )
+
+
+def cancel_message_move_task(
+    tx: "Transaction", request: "requests.CancelMessageMoveTask", caller: "Caller"
+) -> CancelMessageMoveTaskResponse:
+    """Stop a running task. It is CANCELLED at once: no chunk is under way while another transaction writes.
+
+    Raises:
+        InvalidParameterValue: the handle is none.
+        ResourceNotFoundException: its source does not exist, or no such task does, or it is over.
+    Source: API_CancelMessageMoveTask.
+    """
+    task_id, source_arn = _read_handle(request.task_handle)
+    _find(tx.execute, tx.settings, source_arn, caller, "SourceArn")
+    row = tx.execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
+    if row is None or row[1] != source_arn:
+        raise ResourceNotFoundException("Task does not exist.")
+    row_id, _, status, moved_count = row
+    if status != RUNNING:
+        raise ResourceNotFoundException(f"Task is {status}: only a task that is RUNNING can be cancelled.")
+    end(tx, row_id, CANCELLED)
+    return CancelMessageMoveTaskResponse(approximate_number_of_messages_moved=moved_count)
+
+
+def _handle(task_id: str, source_arn: str) -> str:
+    text = json.dumps({"taskId": task_id, "sourceArn": source_arn}, separators=(",", ":"))
+    return base64.b64encode(text.encode()).decode()
+
+
+def _read_handle(handle: str) -> tuple[str, str]:
+    """Task id and source ARN."""
+    try:
+        parts = json.loads(base64.b64decode(handle, validate=True))
+        task_id, source_arn = parts["taskId"], parts["sourceArn"]
+    except (binascii.Error, ValueError, LookupError, TypeError, RecursionError):
+        raise InvalidParameterValue(_BAD_HANDLE) from None
+    if not (isinstance(task_id, str) and isinstance(source_arn, str)):
+        raise InvalidParameterValue(_BAD_HANDLE)
+    return task_id, source_arn

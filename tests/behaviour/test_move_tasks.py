@@ -1,0 +1,655 @@
+"""Message move tasks: what starts, what is moved and what it becomes, how a task ends, and what is refused."""
+
+import base64
+import json
+import uuid
+
+import pytest
+
+from tests.behaviour.bound_queue import BoundQueue
+from tests.behaviour.moving import cancel, ended, let_die, moved, policy, start, tasks
+from tests.behaviour.refusals import INVALID, MISSING, refused
+from tests.store.waiting import until
+
+ARN = "arn:aws:sqs:us-east-1:000000000000:"
+NO_SUCH_SOURCE = "The resource that you specified for the SourceArn parameter doesn't exist."
+NO_SUCH_DESTINATION = "The resource that you specified for the DestinationArn parameter doesn't exist."
+BAD_HANDLE = "Value for parameter TaskHandle is invalid."
+
+
+@pytest.fixture
+def dead(make_queue):
+    return make_queue("dead")
+
+
+@pytest.fixture
+def source(make_queue, dead):
+    return make_queue("source", RedrivePolicy=policy(dead))
+
+
+@pytest.fixture
+def other(make_queue, dead):
+    """A second queue with the same dead-letter queue."""
+    return make_queue("other", RedrivePolicy=policy(dead))
+
+
+# What is moved, and where to
+
+
+def test_each_message_goes_back_to_the_queue_it_came_from(dead, source, other):
+    let_die(source, "a", "b")
+    let_die(other, "c")
+    start(dead)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert (source.bodies(), other.bodies(), dead.counts) == (["a", "b"], ["c"], (0, 0, 0))
+
+
+def test_a_destination_gets_them_all(dead, source, other, make_queue):
+    let_die(source, "a")
+    let_die(other, "b")
+    dead.send("sent to it directly")
+    target = make_queue("target")
+    start(dead, target.arn)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert target.bodies() == ["a", "b", "sent to it directly"]
+    assert [queue.counts for queue in (dead, source, other)] == [(0, 0, 0)] * 3
+
+
+def test_a_moved_message_is_a_new_one_with_the_same_content(dead, source, clock):
+    """New id, new time of sending, receives counted from 0; body, attributes, group and trace header stay."""
+    content = {
+        "MessageAttributes": {"width": {"DataType": "Number", "StringValue": "320"}},
+        "MessageSystemAttributes": {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}},
+        "MessageGroupId": "tenant",
+    }
+    let_die(source, "cat.png", **content)
+    died = dead.receive_one(VisibilityTimeout=0, MessageAttributeNames=["All"])
+    clock.advance(100)
+    start(dead)
+    assert ended(dead)["Status"] == "COMPLETED"
+    again = source.receive_one(MessageAttributeNames=["All"])
+    for member in ("Body", "MD5OfBody", "MessageAttributes", "MD5OfMessageAttributes"):
+        assert again[member] == died[member]
+    assert again["MessageId"] != died["MessageId"]
+    assert uuid.UUID(again["MessageId"]).version == 4
+    assert again["Attributes"] == {
+        "ApproximateFirstReceiveTimestamp": str(clock.now_ms()),
+        "ApproximateReceiveCount": "1",
+        "AWSTraceHeader": "Root=1",
+        "MessageGroupId": "tenant",
+        "SenderId": "000000000000",
+        "SentTimestamp": str(clock.now_ms()),
+    }
+
+
+def test_retention_begins_anew_with_the_move(make_queue, dead, clock):
+    source = make_queue("source", RedrivePolicy=policy(dead), MessageRetentionPeriod=100)
+    let_die(source, "a")
+    clock.advance(90)
+    start(dead)
+    ended(dead)
+    clock.advance(90)
+    assert source.counts == (1, 0, 0)
+    clock.advance(10)
+    assert source.counts == (0, 0, 0)
+
+
+def test_a_moved_message_can_die_again(dead, source):
+    let_die(source, "a")
+    start(dead)
+    ended(dead)
+    source.receive_one(VisibilityTimeout=0)
+    assert source.receive() == []
+    [died] = dead.receive(VisibilityTimeout=0)
+    assert died["Attributes"]["DeadLetterQueueSourceArn"] == source.arn
+    start(dead)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert source.bodies() == ["a"]
+
+
+def test_the_queues_delay_does_not_hide_what_is_moved(make_queue, dead, clock):
+    source = make_queue("source", RedrivePolicy=policy(dead))
+    let_die(source, "a")
+    source.set(DelaySeconds=60)
+    start(dead)
+    ended(dead)
+    assert source.bodies() == ["a"]
+
+
+def test_what_is_in_flight_or_delayed_stays(dead, source):
+    let_die(source, "held", "free")
+    dead.send("delayed", DelaySeconds=60)
+    [held] = dead.receive()
+    start(dead)
+    task = ended(dead)
+    assert (task["Status"], task["ApproximateNumberOfMessagesMoved"]) == ("COMPLETED", 1)
+    assert (source.counts, dead.counts) == ((1, 0, 0), (0, 1, 1))
+    dead.delete(held)
+    assert dead.counts == (0, 0, 1)
+
+
+def test_what_was_in_flight_and_came_back_is_moved(dead, source, clock):
+    """Its row still says hidden: nobody has received from the queue since."""
+    let_die(source, "a")
+    dead.receive_one(VisibilityTimeout=10)
+    clock.advance(10)
+    start(dead)
+    ended(dead)
+    assert (source.counts, dead.counts) == ((1, 0, 0), (0, 0, 0))
+
+
+def test_a_message_beyond_its_retention_is_not_moved(make_queue, clock):
+    dead = make_queue("dead", MessageRetentionPeriod=60)
+    source = make_queue("source", RedrivePolicy=policy(dead))
+    let_die(source, "old")
+    clock.advance(60)
+    start(dead)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 0
+    assert source.counts == (0, 0, 0)
+
+
+def test_an_old_handle_does_not_reach_the_moved_message(dead, source):
+    let_die(source, "a")
+    died = dead.receive_one(VisibilityTimeout=0)
+    start(dead)
+    ended(dead)
+    dead.delete(died)
+    assert source.bodies() == ["a"]
+
+
+def test_a_dead_letter_queue_of_a_dead_letter_queue_gives_back_to_it(make_queue, source, dead):
+    """A chain: each task undoes one step of it. The first source is forgotten then, as with any new message."""
+    last = make_queue("last")
+    dead.set(RedrivePolicy=policy(last))
+    let_die(source, "a")
+    dead.receive_one(VisibilityTimeout=0)
+    assert dead.receive() == []
+    start(last)
+    assert ended(last)["Status"] == "COMPLETED"
+    assert (last.counts, dead.counts) == ((0, 0, 0), (1, 0, 0))
+    start(dead)
+    assert ended(dead)["FailureReason"] == "CouldNotDetermineMessageSource"
+
+
+def test_a_long_poll_wakes_for_what_is_moved(dead, source, background, no_safety_net, clock):
+    let_die(source, "a")
+    waiting = background(source.receive, WaitTimeSeconds=20)
+    clock.until_waiting()
+    start(dead)
+    assert [message["Body"] for message in waiting.result(20)] == ["a"]
+
+
+def test_many_messages_keep_their_order(dead, source, make_queue):
+    """More than are moved in one transaction."""
+    bodies = [str(number) for number in range(1300)]
+    for first in range(0, len(bodies), 10):
+        dead.send_batch(*[{"MessageBody": body} for body in bodies[first : first + 10]])
+    target = make_queue("target")
+    start(dead, target.arn)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1300
+    received = [body for _ in range(130) for body in target.bodies()]
+    assert received == bodies
+
+
+def test_large_messages_are_moved_too(dead, source, make_queue):
+    """Each of them alone is as much as a transaction takes."""
+    bodies = [letter * 1_048_576 for letter in "abc"]
+    for body in bodies:
+        dead.send(body)
+    target = make_queue("target")
+    start(dead, target.arn)
+    ended(dead)
+    assert [target.receive_one()["Body"] == body for body in bodies] == [True] * 3
+
+
+def test_an_empty_source_is_done_at_once(dead, source):
+    start(dead)
+    task = ended(dead)
+    assert task["Status"] == "COMPLETED"
+    assert task["ApproximateNumberOfMessagesMoved"] == task["ApproximateNumberOfMessagesToMove"] == 0
+
+
+# The rate
+
+
+def test_a_rate_is_kept_second_by_second(dead, source, clock):
+    let_die(source, *"abcdefgh")
+    start(dead, rate=3)
+    assert (moved(dead), source.counts, dead.counts) == (0, (0, 0, 0), (8, 0, 0))
+    for so_far in (3, 6):
+        clock.advance(1)
+        until(lambda so_far=so_far: moved(dead) == so_far)
+        assert (source.counts, dead.counts) == ((so_far, 0, 0), (8 - so_far, 0, 0))
+    clock.advance(1)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 8
+
+
+def test_time_gone_by_is_made_up_for_a_second_at_most(dead, source, clock):
+    """After a pause of the whole machine, say: the rate protects whoever works on the messages."""
+    let_die(source, *"abcdefgh")
+    start(dead, rate=2)
+    clock.advance(3600)
+    until(lambda: moved(dead) == 2)
+    clock.until_waiting()
+    assert moved(dead) == 2
+
+
+def test_a_rate_of_500_moves_fifty_in_a_tenth_of_a_second(dead, source, clock, make_queue):
+    for _ in range(12):
+        dead.send_batch(*[{"MessageBody": "x"}] * 10)
+    target = make_queue("target")
+    start(dead, target.arn, rate=500)
+    clock.advance(ms=99)
+    assert moved(dead) == 0
+    clock.advance(ms=1)
+    until(lambda: moved(dead) == 50)
+    clock.advance(1)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 120
+
+
+# Start
+
+
+def test_a_handle_names_the_task_and_its_source(dead, source):
+    """Base64 of compact JSON, as recorded of Amazon."""
+    text = base64.b64decode(start(dead)).decode()
+    task_id = json.loads(text)["taskId"]
+    assert text == f'{{"taskId":"{task_id}","sourceArn":"{dead.arn}"}}'
+    assert str(uuid.UUID(task_id)) == task_id
+
+
+@pytest.mark.parametrize(
+    "arn", ["dead", "http://localhost:9324/000000000000/dead", ARN, "arn:aws:sns:x:1:dead"]
+)
+def test_a_source_is_named_by_its_arn(dead, source, arn):
+    with refused(
+        dead.client,
+        INVALID,
+        "You must use this format to specify the SourceArn: "
+        "arn:<partition>:<service>:<region>:<account-id>:<resource-id>",
+    ):
+        dead.client.start_message_move_task(SourceArn=arn)
+
+
+def test_an_empty_source_arn_is_missing(sqs):
+    with refused(sqs, MISSING, "The request must contain the parameter SourceArn."):
+        sqs.start_message_move_task(SourceArn="")
+
+
+ELSEWHERE = pytest.mark.parametrize(
+    "arn",
+    [ARN + "nobody", "arn:aws:sqs:eu-west-1:000000000000:dead", "arn:aws:sqs:us-east-1:111111111111:dead"],
+    ids=["no queue", "another region", "another account"],
+)
+
+
+@ELSEWHERE
+def test_a_source_must_exist(dead, source, arn):
+    with refused(dead.client, "ResourceNotFoundException", NO_SUCH_SOURCE):
+        dead.client.start_message_move_task(SourceArn=arn)
+
+
+def test_a_source_must_be_a_dead_letter_queue(queue):
+    with refused(queue.client, INVALID, "Source queue must be configured as a Dead Letter Queue."):
+        start(queue)
+
+
+def test_a_queue_that_was_a_dead_letter_queue_is_none_any_more(dead, source):
+    source.set(RedrivePolicy="")
+    with refused(dead.client, INVALID, "Source queue must be configured as a Dead Letter Queue."):
+        start(dead)
+
+
+@ELSEWHERE
+def test_a_destination_must_exist(dead, source, arn):
+    with refused(dead.client, "ResourceNotFoundException", NO_SUCH_DESTINATION):
+        start(dead, arn)
+
+
+def test_a_destination_is_named_by_its_arn(dead, source):
+    with refused(
+        dead.client,
+        INVALID,
+        "You must use this format to specify the DestinationArn: "
+        "arn:<partition>:<service>:<region>:<account-id>:<resource-id>",
+    ):
+        start(dead, source.url)
+
+
+def test_a_source_is_no_destination_of_its_own(dead, source):
+    with refused(
+        dead.client,
+        INVALID,
+        f"Value {dead.arn} for parameter DestinationArn is invalid. "
+        "Reason: Destination must not be the source queue itself.",
+    ):
+        start(dead, dead.arn)
+
+
+def test_the_source_is_checked_before_the_destination(queue):
+    with refused(queue.client, INVALID, "Source queue must be configured as a Dead Letter Queue."):
+        start(queue, ARN + "nobody")
+
+
+@pytest.mark.parametrize("rate", [0, 501, -1])
+def test_a_rate_is_1_to_500(dead, source, rate):
+    with refused(
+        dead.client,
+        INVALID,
+        f"Value {rate} for parameter MaxNumberOfMessagesPerSecond is invalid. "
+        "Reason: Must be between 1 and 500, if provided.",
+    ):
+        start(dead, rate=rate)
+
+
+def test_a_source_has_one_task_at_a_time(dead, source):
+    let_die(source, "a")
+    start(dead, rate=1)
+    with refused(
+        dead.client,
+        INVALID,
+        "There is already a task running. Only one active task is allowed for a source queue arn at a given time.",
+    ):
+        start(dead)
+
+
+def test_another_source_may_have_its_own(dead, source, make_queue):
+    let_die(source, "a")
+    start(dead, rate=1)
+    second = make_queue("second-dead")
+    make_queue("second", RedrivePolicy=policy(second))
+    start(second)
+    assert ended(second)["Status"] == "COMPLETED"
+    assert tasks(dead)[0]["Status"] == "RUNNING"
+
+
+def test_a_hundred_tasks_are_active_at_most(make_queue, clock):
+    for number in range(101):
+        dead = make_queue(f"dead-{number}")
+        make_queue(f"source-{number}", RedrivePolicy=policy(dead))
+        dead.send("x")
+        if number < 100:
+            start(dead, rate=1)
+    with refused(
+        dead.client, "OverLimit", "100 message movement tasks are active, the maximum allowed is 100."
+    ):
+        start(dead)
+
+
+# List
+
+
+def test_a_running_task_shows_all_that_was_given(dead, source, make_queue, clock):
+    let_die(source, "a", "b")
+    target = make_queue("target")
+    handle = start(dead, target.arn, rate=1)
+    started_at = clock.now_ms()
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    assert tasks(dead) == [
+        {
+            "TaskHandle": handle,
+            "Status": "RUNNING",
+            "SourceArn": dead.arn,
+            "DestinationArn": target.arn,
+            "MaxNumberOfMessagesPerSecond": 1,
+            "ApproximateNumberOfMessagesMoved": 1,
+            "ApproximateNumberOfMessagesToMove": 2,
+            "StartedTimestamp": started_at,
+        }
+    ]
+
+
+def test_a_finished_task_shows_no_handle_and_nothing_that_was_not_given(dead, source, clock):
+    let_die(source, "a")
+    start(dead)
+    assert ended(dead) == {
+        "Status": "COMPLETED",
+        "SourceArn": dead.arn,
+        "ApproximateNumberOfMessagesMoved": 1,
+        "ApproximateNumberOfMessagesToMove": 1,
+        "StartedTimestamp": clock.now_ms(),
+    }
+
+
+def test_the_latest_task_comes_first_and_alone_unless_more_are_asked_for(dead, source, clock):
+    started = []
+    for _ in range(12):
+        clock.advance(1)
+        start(dead)
+        started.append(ended(dead)["StartedTimestamp"])
+    listed = [task["StartedTimestamp"] for task in tasks(dead, MaxResults=10)]
+    assert listed == started[:1:-1]
+    assert [task["StartedTimestamp"] for task in tasks(dead)] == started[-1:]
+
+
+@pytest.mark.parametrize("count", [0, 11])
+def test_at_most_ten_tasks_are_listed(dead, source, count):
+    with refused(
+        dead.client,
+        INVALID,
+        f"Value {count} for parameter MaxResults is invalid. Reason: Must be between 1 and 10, if provided.",
+    ):
+        tasks(dead, MaxResults=count)
+
+
+def test_a_queue_without_tasks_has_an_empty_list(queue):
+    assert tasks(queue) == []
+
+
+def test_tasks_of_no_queue_cannot_be_listed(sqs):
+    with refused(sqs, "ResourceNotFoundException", NO_SUCH_SOURCE):
+        sqs.list_message_move_tasks(SourceArn=ARN + "nobody")
+
+
+# Cancel
+
+
+def test_a_cancelled_task_moves_no_more(dead, source, clock):
+    """What it has moved stays moved."""
+    let_die(source, "a", "b", "c")
+    handle = start(dead, rate=1)
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    assert cancel(dead, handle) == 1
+    task = tasks(dead)[0]
+    assert (task["Status"], "TaskHandle" in task) == ("CANCELLED", False)
+    clock.advance(3600)
+    start(dead)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 2
+    assert [task["Status"] for task in tasks(dead, MaxResults=2)] == ["COMPLETED", "CANCELLED"]
+    assert source.counts == (3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "handle",
+    [
+        "not Base64!",
+        base64.b64encode(b"not JSON").decode(),
+        base64.b64encode(b"[1]").decode(),
+        base64.b64encode(b'{"taskId":"x"}').decode(),
+        base64.b64encode(b'{"taskId":1,"sourceArn":"x"}').decode(),
+        "\u00e9",
+    ],
+)
+def test_what_is_no_handle_cancels_nothing(sqs, handle):
+    with refused(sqs, INVALID, BAD_HANDLE):
+        sqs.cancel_message_move_task(TaskHandle=handle)
+
+
+def handle_of(task_id, arn):
+    return base64.b64encode(json.dumps({"taskId": task_id, "sourceArn": arn}).encode()).decode()
+
+
+def test_a_handles_source_must_exist(dead, source):
+    with refused(dead.client, "ResourceNotFoundException", NO_SUCH_SOURCE):
+        cancel(dead, handle_of(str(uuid.uuid4()), ARN + "nobody"))
+
+
+def test_a_handles_task_must_exist(dead, source):
+    with refused(dead.client, "ResourceNotFoundException", "Task does not exist."):
+        cancel(dead, handle_of(str(uuid.uuid4()), dead.arn))
+
+
+def test_a_task_is_not_cancelled_by_another_queues_handle(dead, source):
+    let_die(source, "a")
+    task_id = json.loads(base64.b64decode(start(dead, rate=1)))["taskId"]
+    with refused(dead.client, "ResourceNotFoundException", "Task does not exist."):
+        cancel(dead, handle_of(task_id, source.arn))
+    assert tasks(dead)[0]["Status"] == "RUNNING"
+
+
+def test_a_task_that_is_over_cannot_be_cancelled(dead, source):
+    handle = start(dead)
+    ended(dead)
+    with refused(
+        dead.client,
+        "ResourceNotFoundException",
+        "Task is COMPLETED: only a task that is RUNNING can be cancelled.",
+    ):
+        cancel(dead, handle)
+
+
+# Failures
+
+
+def test_a_destination_deleted_in_mid_move_fails_the_task_and_loses_nothing(dead, source, make_queue, clock):
+    let_die(source, "a", "b", "c")
+    target = make_queue("target")
+    start(dead, target.arn, rate=1)
+    clock.advance(1)
+    until(lambda: target.counts == (1, 0, 0))
+    target.client.delete_queue(QueueUrl=target.url)
+    clock.advance(1)
+    task = ended(dead)
+    assert (task["Status"], task["FailureReason"]) == ("FAILED", "AWS.SimpleQueueService.NonExistentQueue")
+    assert task["ApproximateNumberOfMessagesMoved"] == 1
+    assert dead.bodies() == ["b", "c"]
+
+
+def test_messages_whose_source_is_gone_stay_and_the_others_move(dead, source, other):
+    let_die(source, "a")
+    let_die(other, "b")
+    source.client.delete_queue(QueueUrl=source.url)
+    start(dead)
+    task = ended(dead)
+    assert (task["Status"], task["FailureReason"]) == ("FAILED", "AWS.SimpleQueueService.NonExistentQueue")
+    assert (dead.bodies(), other.bodies()) == (["a"], ["b"])
+
+
+def test_a_source_deleted_and_made_again_gets_its_messages(dead, source, make_queue, clock):
+    let_die(source, "a")
+    source.client.delete_queue(QueueUrl=source.url)
+    clock.advance(60)
+    again = make_queue("source", RedrivePolicy=policy(dead))
+    start(dead)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert again.bodies() == ["a"]
+
+
+def test_messages_that_were_sent_to_it_directly_have_no_source_to_go_to(dead, source):
+    """They stay, and the task fails at its end, when all others are moved."""
+    dead.send("direct")
+    let_die(source, "a")
+    start(dead)
+    task = ended(dead)
+    assert (task["Status"], task["FailureReason"]) == ("FAILED", "CouldNotDetermineMessageSource")
+    assert (dead.bodies(), source.bodies()) == (["direct"], ["a"])
+
+
+def test_a_running_task_tells_of_no_failure_yet(dead, source, clock):
+    dead.send("direct")
+    let_die(source, "a", "b")
+    start(dead, rate=1)
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    assert "FailureReason" not in tasks(dead)[0]
+
+
+def test_a_source_purged_in_mid_move_is_done(dead, source, clock):
+    let_die(source, "a", "b")
+    start(dead, rate=1)
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    dead.client.purge_queue(QueueUrl=dead.url)
+    dead.send("sent after the purge")
+    clock.advance(1)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert (source.bodies(), dead.bodies()) == (["a"], ["sent after the purge"])
+
+
+def test_a_source_deleted_in_mid_move_ends_its_task(dead, source, clock, make_queue):
+    let_die(source, "a", "b")
+    start(dead, rate=1)
+    dead.client.delete_queue(QueueUrl=dead.url)
+    clock.advance(60)
+    again = make_queue("dead")
+    assert ended(again)["Status"] == "COMPLETED"
+    assert source.counts == (0, 0, 0)
+
+
+def test_a_purged_destination_gets_what_is_moved_after_the_purge(dead, source, clock):
+    let_die(source, "a", "b")
+    start(dead, rate=1)
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    source.client.purge_queue(QueueUrl=source.url)
+    clock.advance(1)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert source.bodies() == ["b"]
+
+
+def test_a_task_that_runs_for_36_hours_ends(dead, source, clock):
+    let_die(source, "a", "b")
+    start(dead, rate=1)
+    clock.advance(36 * 3600)
+    task = ended(dead)
+    assert (task["Status"], task["FailureReason"]) == ("FAILED", "MaximumTaskDurationExceeded")
+    assert dead.bodies() == ["a", "b"]
+
+
+# What happens beside a task
+
+
+def test_what_is_sent_after_the_start_is_not_moved(dead, source, clock, make_queue):
+    let_die(source, "a")
+    target = make_queue("target")
+    start(dead, target.arn, rate=1)
+    dead.send("later")
+    clock.advance(1)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
+    assert (target.bodies(), dead.bodies()) == (["a"], ["later"])
+
+
+def test_a_task_ends_although_its_messages_die_again(dead, source, clock):
+    """They come back behind it, with new times of sending."""
+    let_die(source, "a", "b")
+    start(dead, rate=1)
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    source.receive_one(VisibilityTimeout=0)
+    assert source.receive() == []
+    clock.advance(1)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 2
+    assert (dead.counts, source.counts) == ((1, 0, 0), (1, 0, 0))
+
+
+def test_a_message_deleted_in_mid_move_is_gone(dead, source, clock):
+    let_die(source, "a", "b")
+    held = dead.receive_one()
+    start(dead, rate=1)
+    dead.delete(held)
+    clock.advance(1)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
+    assert (source.bodies(), dead.counts) == (["b"], (0, 0, 0))
+
+
+def test_a_file_opened_again_goes_on_with_its_tasks(open_sqs, dead, source, clock):
+    let_die(source, "a", "b")
+    start(dead, rate=1)
+    dead.client.close()
+    clock.advance(1)
+    again = BoundQueue(open_sqs(), dead.url)
+    until(lambda: moved(again) == 1)
+    clock.advance(1)
+    assert ended(again)["Status"] == "COMPLETED"

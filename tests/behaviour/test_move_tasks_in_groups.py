@@ -1,0 +1,154 @@
+"""Message move tasks between FIFO queues, and of messages with groups on standard ones."""
+
+import pytest
+
+from tests.behaviour.moving import ended, let_die, moved, policy, start
+from tests.behaviour.refusals import INVALID, refused
+from tests.store.waiting import until
+
+
+@pytest.fixture
+def dead(make_fifo):
+    return make_fifo("dead.fifo")
+
+
+@pytest.fixture
+def source(make_fifo, dead):
+    return make_fifo("source.fifo", RedrivePolicy=policy(dead))
+
+
+def let_group_die(queue, group_id, *bodies):
+    """One after the other, as each is at the head of its group."""
+    for body in bodies:
+        let_die(queue, body, MessageGroupId=group_id)
+
+
+def test_a_group_goes_back_in_its_order(dead, source):
+    let_group_die(source, "g", "a", "b", "c")
+    start(dead)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert (source.bodies(), dead.counts) == (["a", "b", "c"], (0, 0, 0))
+
+
+def test_a_moved_message_gets_a_new_sequence_number_and_keeps_its_group(dead, source):
+    let_group_die(source, "g", "a")
+    died = dead.receive_one(VisibilityTimeout=0)["Attributes"]
+    last = source.send("b", MessageGroupId="other")
+    start(dead)
+    ended(dead)
+    [moved_one] = [message for message in source.receive(10) if message["Body"] == "a"]
+    attributes = moved_one["Attributes"]
+    assert attributes["MessageGroupId"] == "g"
+    assert attributes["SequenceNumber"] > last["SequenceNumber"] > died["SequenceNumber"]
+    assert attributes["MessageDeduplicationId"] == died["MessageDeduplicationId"]
+
+
+def test_a_moved_message_is_nobodys_duplicate_and_makes_none(dead, source):
+    """The body was accepted within the last five minutes, and the queue tells duplicates by it."""
+    let_group_die(source, "g", "a")
+    start(dead)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
+    [message] = source.receive()
+    source.delete(message)
+    again = source.send("a", MessageGroupId="g", MessageDeduplicationId=message["MessageId"])
+    assert again["MessageId"] != message["MessageId"]
+    assert source.bodies() == ["a"]
+
+
+def test_moved_messages_come_last_in_their_group(dead, source):
+    let_group_die(source, "g", "old")
+    source.send_group("g", "new")
+    start(dead)
+    ended(dead)
+    assert source.bodies() == ["new", "old"]
+
+
+def test_moved_messages_wait_behind_what_is_in_flight_in_their_group(dead, source):
+    let_group_die(source, "g", "old")
+    source.send_group("g", "new")
+    [held] = source.receive()
+    start(dead)
+    ended(dead)
+    assert source.receive() == []
+    source.delete(held)
+    assert source.bodies() == ["old"]
+
+
+def test_a_group_whose_first_message_is_in_flight_stays(dead, source):
+    """Nobody could receive those behind it either."""
+    let_group_die(source, "g", "a", "b")
+    let_group_die(source, "h", "c")
+    [held] = dead.receive()
+    assert held["Body"] == "a"
+    start(dead)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
+    assert source.bodies() == ["c"]
+    dead.delete(held)
+    assert dead.bodies() == ["b"]
+
+
+def test_what_is_left_of_a_group_can_be_received_in_mid_move(dead, source, clock):
+    let_group_die(source, "g", "a", "b")
+    start(dead, rate=1)
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    assert (source.bodies(), dead.bodies()) == (["a"], ["b"])
+
+
+def test_a_group_gone_from_the_source_can_begin_again_there(dead, source):
+    let_group_die(source, "g", "a")
+    start(dead)
+    ended(dead)
+    dead.send("direct", MessageGroupId="g")
+    assert dead.bodies() == ["direct"]
+
+
+def test_a_fifo_destination_takes_messages_sent_directly_to_the_source(dead, source, make_fifo):
+    """More than are moved in one transaction, in many groups."""
+    for first in range(0, 1300, 10):
+        dead.send_batch(
+            *[
+                {"MessageBody": str(number), "MessageGroupId": f"g{number % 7}"}
+                for number in range(first, first + 10)
+            ]
+        )
+    target = make_fifo("target.fifo")
+    start(dead, target.arn)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1300
+    received = []
+    while found := target.receive(10):
+        received += [(message["Attributes"]["MessageGroupId"], int(message["Body"])) for message in found]
+        for message in found:
+            target.delete(message)
+    assert sorted(received, key=lambda one: (one[0], received.index(one))) == sorted(received)
+    assert len(received) == 1300
+
+
+@pytest.mark.parametrize("kind", ["standard", "fifo"])
+def test_a_destination_of_the_other_type_is_refused(make_queue, make_fifo, kind):
+    make, other = (
+        (make_queue, make_fifo("other.fifo")) if kind == "standard" else (make_fifo, make_queue("other"))
+    )
+    ending = "" if kind == "standard" else ".fifo"
+    dead = make(f"dead{ending}")
+    make(f"source{ending}", RedrivePolicy=policy(dead))
+    with refused(
+        dead.client,
+        INVALID,
+        f"Value {other.arn} for parameter DestinationArn is invalid. "
+        "Reason: Destination must be same type of queue as the source.",
+    ):
+        start(dead, other.arn)
+
+
+def test_moved_messages_of_a_tenant_take_turns_with_the_others(make_queue):
+    """A flood that is brought back waits behind itself, not before those who send little."""
+    dead = make_queue("dead")
+    make_queue("source", RedrivePolicy=policy(dead))
+    target = make_queue("target")
+    for number in range(20):
+        dead.send(f"noisy {number}", MessageGroupId="noisy")
+    start(dead, target.arn)
+    ended(dead)
+    target.send("quiet", MessageGroupId="quiet")
+    assert target.bodies(2) == ["noisy 0", "quiet"]
