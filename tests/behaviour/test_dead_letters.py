@@ -236,6 +236,61 @@ def test_a_message_may_move_on_along_a_chain_of_queues(make_queue, clock):
     assert attributes["DeadLetterQueueSourceArn"] == middle.arn
 
 
+@pytest.mark.parametrize("suffix", ["", ".fifo"], ids=["standard", "fifo"])
+def test_two_queues_may_be_each_others_and_lose_nothing(make_queue, make_fifo, clock, suffix):
+    """A message goes to and fro between them, and its receives are counted on."""
+    make = make_fifo if suffix else make_queue
+    one = make(f"one{suffix}")
+    other = make(f"other{suffix}", RedrivePolicy=policy(one.arn, 1))
+    one.set(RedrivePolicy=policy(other.arn, 1))
+    one.send("poison", MessageGroupId="g")
+    for count, queue in enumerate((one, other, one, other, one), start=1):
+        assert queue.receive_one()["Attributes"]["ApproximateReceiveCount"] == str(count)
+        clock.advance(30)
+        assert queue.receive(10) == []
+    assert (one.counts, other.counts) == ((0, 0, 0), (1, 0, 0))
+
+
+def test_messages_of_a_whole_chain_move_one_queue_at_a_time(make_queue, clock):
+    """A receive moves only what is exhausted in its own queue."""
+    last = make_queue("last")
+    middle = make_queue("middle", RedrivePolicy=policy(last.arn, 1))
+    first = make_queue("first", RedrivePolicy=policy(middle.arn, 1))
+    first.send_all("a", "b", "c")
+    for queue in (first, middle):
+        assert len(queue.receive(10)) == 3
+        clock.advance(30)
+        assert queue.receive(10) == []
+    assert (first.counts, middle.counts, last.counts) == ((0, 0, 0), (0, 0, 0), (3, 0, 0))
+    assert last.bodies() == ["a", "b", "c"]
+
+
+def test_a_policy_may_name_another_queue_later(source, dead, make_queue, clock):
+    """What moved stays where it is; what moves from then on goes to the other."""
+    other = make_queue("other")
+    source.send("first")
+    receive_and_fail(source, clock, 2)
+    assert source.receive() == []
+    source.set(RedrivePolicy=policy(other.arn, 2))
+    source.send("second")
+    receive_and_fail(source, clock, 2)
+    assert source.receive() == []
+    assert (dead.bodies(), other.bodies()) == (["first"], ["second"])
+
+
+def test_two_sources_may_share_a_dead_letter_queue(make_queue, dead, clock):
+    """Each message tells which it came from."""
+    sources = [make_queue(name, RedrivePolicy=policy(dead.arn, 1)) for name in ("one", "two")]
+    for queue in sources:
+        queue.send(queue.name)
+        receive_and_fail(queue, clock)
+        assert queue.receive() == []
+    told = {
+        message["Body"]: message["Attributes"]["DeadLetterQueueSourceArn"] for message in dead.receive(10)
+    }
+    assert told == {queue.name: queue.arn for queue in sources}
+
+
 def test_a_timeout_of_0_counts_towards_the_move(source, dead):
     source.send("poison")
     assert [source.bodies(VisibilityTimeout=0) for _ in range(3)] == [["poison"], ["poison"], []]

@@ -1,7 +1,11 @@
 """ReceiveRequestAttemptId: a receive whose answer was lost is asked again and gets the same messages."""
 
+from dataclasses import replace
+
 import pytest
 
+from sqsqlite.limits import SQS
+from sqsqlite.service import opening
 from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.refusals import INVALID, refused
 
@@ -60,6 +64,31 @@ def test_an_attempt_can_be_repeated_again_after_its_first_timeout(five, clock):
     for _ in range(4):
         clock.advance(20)
         assert handles(attempt(five)) == handles(first)
+
+
+def test_a_repeated_attempt_may_ask_for_another_timeout(five, clock):
+    attempt(five, VisibilityTimeout=10)
+    attempt(five, VisibilityTimeout=60)
+    clock.advance(59.999)
+    assert five.bodies() == []
+    clock.advance(ms=1)
+    assert five.bodies(VisibilityTimeout=0) == list("abcde")
+
+
+def test_a_repeated_attempt_without_a_timeout_gives_its_messages_back(five):
+    attempt(five)
+    assert [message["Body"] for message in attempt(five, VisibilityTimeout=0)] == ["a", "b"]
+    assert five.counts == (5, 0, 0)
+    assert five.bodies() == list("abcde")
+
+
+def test_at_the_limit_of_messages_in_flight_an_attempt_can_be_repeated(monkeypatch, open_sqs):
+    monkeypatch.setitem(opening.LIMITS, "three", replace(SQS, fifo_in_flight_count=3))
+    queue = BoundQueue.create_fifo(open_sqs(limits="three"))
+    queue.send_group("g", *"abcd")
+    first = attempt(queue, 10)
+    assert len(first) == 3
+    assert attempt(queue, 10) == first
 
 
 def test_messages_of_several_groups_come_again_in_the_same_order(fifo):

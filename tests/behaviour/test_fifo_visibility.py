@@ -351,6 +351,19 @@ def test_without_a_delay_everything_is_there_at_once(make_fifo):
     assert queue.bodies() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_delay_that_hides_nothing_leaves_the_groups_in_their_turns(fifo, clock, delay):
+    for group in "abc":
+        fifo.send_group(group, f"{group}0", f"{group}1")
+        clock.advance(1)
+    held = fifo.receive_one()
+    clock.advance(1)
+    fifo.delete(held)
+    clock.advance(1)
+    fifo.set(DelaySeconds=delay)
+    assert [fifo.bodies(1) for _ in range(3)] == [["b0"], ["c0"], ["a1"]]
+
+
 def test_a_new_delay_leaves_alone_what_was_received(fifo, clock):
     """In flight or given back, a message has had its delay; those never received get the new one."""
     fifo.send_group("one", "in flight", "behind")
