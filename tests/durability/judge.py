@@ -63,7 +63,7 @@ class Judge:
     """Hears events, then gives a verdict. A message is known by its key, which is its body."""
 
     def __init__(self) -> None:
-        self._lives: defaultdict[str, Life] = defaultdict(Life)
+        self.lives: defaultdict[str, Life] = defaultdict(Life)
 
     def hear(self, line: str) -> None:
         """One event: its kind, who tells, the message's key, and times.
@@ -73,7 +73,7 @@ class Judge:
         """
         kind, who, key, *times = line.split()
         numbers = [int(time) for time in times]
-        life = self._lives[key]
+        life = self.lives[key]
         match kind:
             case "send-attempt":
                 life.attempted = True
@@ -94,7 +94,7 @@ class Judge:
 
     def verdict(self, drained: set[str]) -> Verdict:
         """What was broken, if all that was left in the end is `drained` (keys)."""
-        lives = self._lives
+        lives = self.lives
         return Verdict(
             lost=[
                 k for k, life in lives.items() if life.sent and not life.delete_attempted and k not in drained

@@ -1,36 +1,22 @@
 """A storm: four producers and four consumers on one file, killed by SIGKILL at random and started again.
 
-Run as a program, with the file, the number of kills and a seed. The workers are forked from a process that has opened
-no queue, which starts them in milliseconds; each opens the file itself. All of them write their events to the standard
-output, one line and one write an event, which a pipe takes whole or not at all.
+Run as a program, with the file, the number of kills and a seed.
 """
 
-import os
 import random
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 
 import sqsqlite
 from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
+from tests.durability.crew import Crew, now, tell
 
 VISIBILITY_TIMEOUT = 2  # s
 PRODUCERS = CONSUMERS = 4
 # Producers pause while more wait than this: what is left in the end is to be received in seconds.
 BACKLOG = 300
 FOLLOW_UP = "-and-more"
-
-
-def now() -> int:
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-
-def tell(kind: str, key: str, *times: int) -> None:
-    os.write(
-        1, " ".join((kind, f"{os.getpid()}.{threading.get_ident()}", key, *map(str, times))).encode() + b"\n"
-    )
 
 
 def produce(path: str, seed: int) -> None:
@@ -103,45 +89,6 @@ def _give_back(message: sqsqlite.Message) -> None:
         message.change_visibility(0)
     except (InvalidParameterValue, MessageNotInflight):
         return  # too late, as above
-
-
-class Crew:
-    """The workers alive, by process id."""
-
-    def __init__(self, path: str, chance: random.Random) -> None:
-        self._path = path
-        self._chance = chance
-        self._started = 0
-        self._alive: dict[int, Callable[[str, int], None]] = {}
-
-    def start(self, work: Callable[[str, int], None]) -> None:
-        self._started += 1
-        pid = os.fork()
-        if not pid:
-            try:
-                work(self._path, self._started)
-            finally:
-                os._exit(70)  # a worker works until it is killed
-        self._alive[pid] = work
-
-    def kill_some(self) -> int:
-        """One of them, or now and then all, at once; each is replaced."""
-        everybody = list(self._alive)
-        victims = everybody if self._chance.random() < 0.03 else [self._chance.choice(everybody)]
-        for work in self.kill(victims):
-            self.start(work)
-        return len(victims)
-
-    def kill(self, victims: list[int] | None = None) -> list[Callable[[str, int], None]]:
-        """Kill them (all of them); what they did."""
-        gone = list(self._alive) if victims is None else victims
-        for pid in gone:
-            os.kill(pid, signal.SIGKILL)
-        for pid in gone:
-            _, status = os.waitpid(pid, 0)
-            if os.WIFEXITED(status):
-                raise RuntimeError(f"a worker ended by itself, with {os.WEXITSTATUS(status)}")
-        return [self._alive.pop(pid) for pid in gone]
 
 
 def main(path: str, kills: int, seed: int) -> None:

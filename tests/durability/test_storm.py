@@ -1,34 +1,15 @@
 """SIGKILL at random: nothing acknowledged is lost, nothing deleted returns, nothing is held twice at once."""
 
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import sqsqlite
+from tests.durability.crew import now
 from tests.durability.judge import Judge
-from tests.durability.storm import VISIBILITY_TIMEOUT, now
+from tests.durability.listening import listen
+from tests.durability.storm import VISIBILITY_TIMEOUT
 from tests.store.inspection import assert_whole, rows
-
-STORM = Path(__file__).with_name("storm.py")
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def listen_to_storm(path, kills, seed):
-    """Run it, and hear it out: a judge that has heard every event."""
-    judge = Judge()
-    command = [sys.executable, STORM, path, str(kills), str(seed)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as storm:
-        for line in storm.stdout:
-            assert line.endswith(b"\n"), "an event was torn"
-            judge.hear(line.decode())
-        errors = storm.stderr.read().decode()
-    assert (storm.returncode, errors) == (0, "")
-    return judge
 
 
 def drain(queue, judge):
@@ -54,7 +35,8 @@ def test_storm_breaks_no_promise(tmp_path, kills, record_property):
     path = tmp_path / "queues.db"
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("storm", visibility_timeout=VISIBILITY_TIMEOUT)
-    judge = listen_to_storm(path, kills, seed)
+    judge = Judge()
+    listen(judge, "storm.py", path, kills, seed)
     with sqsqlite.connect(path) as sqs:
         assert_whole(sqs)
         drained = drain(sqs.queue("storm"), judge)

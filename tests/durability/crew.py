@@ -1,0 +1,101 @@
+"""The workers of a storm: forked, killed by SIGKILL at random, and started again.
+
+They are forked from a process that has opened no queue, which starts them in milliseconds; each opens the file itself.
+All of them write their events to the standard output, one line and one write an event, which a pipe takes whole or not
+at all.
+"""
+
+import os
+import random
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable
+
+# How a worker ends by itself: its work is done; it crashed, as it was to; it failed, as it was not.
+DONE, CRASHED, FAILED = 0, 69, 70
+
+Work = Callable[[str, int], None]
+
+
+def now() -> int:
+    """Nanoseconds, by which queues on this machine measure leases too."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def tell(kind: str, *words: str | int) -> None:
+    """One event of this thread."""
+    who = f"{os.getpid()}.{threading.get_ident()}"
+    os.write(1, " ".join((kind, who, *map(str, words))).encode() + b"\n")
+
+
+class Crew:
+    """The workers alive, by process id."""
+
+    def __init__(self, path: str, chance: random.Random) -> None:
+        self.deaths = 0  # killed or crashed
+        self._path = path
+        self._chance = chance
+        self._started = 0
+        self._alive: dict[int, Work] = {}
+
+    def __len__(self) -> int:
+        return len(self._alive)
+
+    def start(self, work: Work) -> None:
+        """Fork one who is told the path and the number of its start."""
+        self._started += 1
+        pid = os.fork()
+        if not pid:
+            _work_and_exit(work, self._path, self._started)
+        self._alive[pid] = work
+
+    def kill_some(self) -> int:
+        """One of them, or now and then all, at once; each is replaced."""
+        everybody = list(self._alive)
+        victims = everybody if self._chance.random() < 0.03 else [self._chance.choice(everybody)]
+        self._replace(self.kill(victims))
+        return len(victims)
+
+    def replace_crashed(self) -> None:
+        """Start those again that have crashed by themselves; those who are done stay away."""
+        self._replace(self._bury(list(self._alive), os.WNOHANG))
+
+    def kill(self, victims: list[int] | None = None) -> list[Work]:
+        """Kill them (all of them); the work of those that were not done."""
+        gone = list(self._alive) if victims is None else victims
+        for pid in gone:
+            os.kill(pid, signal.SIGKILL)
+        return self._bury(gone, 0)
+
+    def _replace(self, works: Iterable[Work]) -> None:
+        for work in works:
+            self.start(work)
+
+    def _bury(self, pids: list[int], options: int) -> list[Work]:
+        """Take those out that have ended; the work that they leave undone."""
+        undone = []
+        for pid in pids:
+            ended, status = os.waitpid(pid, options)
+            if not ended:
+                continue
+            work = self._alive.pop(pid)
+            if os.WIFEXITED(status) and os.WEXITSTATUS(status) == DONE:
+                continue
+            if os.WIFEXITED(status) and os.WEXITSTATUS(status) != CRASHED:
+                raise RuntimeError(f"a worker ended by itself, with {os.WEXITSTATUS(status)}")
+            self.deaths += 1
+            undone.append(work)
+        return undone
+
+
+def _work_and_exit(work: Work, path: str, number: int) -> None:
+    status = FAILED
+    try:
+        work(path, number)
+        status = DONE
+    except BaseException:  # noqa: BLE001 - the status tells
+        traceback.print_exc()
+    finally:
+        os._exit(status)
