@@ -67,6 +67,13 @@ def test_the_wait_ends_empty_after_its_time(queue, poll, clock):
     assert waiting.result(20) == []
 
 
+def test_a_message_in_the_last_millisecond_of_the_wait_ends_it(queue, poll, clock):
+    waiting = poll(queue)
+    clock.advance(19.999)
+    queue.send("just in time")
+    assert waiting.result(20) == ["just in time"]
+
+
 def test_without_a_wait_a_receive_answers_at_once(queue):
     assert queue.bodies(WaitTimeSeconds=0) == []
 

@@ -137,9 +137,9 @@ def test_a_handle_of_an_expired_message_deletes_without_error(either, clock, swe
     clock.advance(60)
     if swept:
         assert queue.receive() == []
-    queue.delete(message)
     with refused(queue.client, INVALID, does_not_exist(message)):
         queue.change(message, 60)
+    queue.delete(message)
 
 
 def test_another_queues_handle_is_refused(any_mode):
