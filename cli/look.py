@@ -1,9 +1,9 @@
 """Messages looked at: no lease, no receive count, nothing written."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -25,20 +25,26 @@ _TAILED = (
     _BODY,
 )
 _FOLLOW_SECONDS = 0.25
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_how_many = click.option(
-    "-n",
-    "--number",
-    type=click.IntRange(LOOKED_AT.low, LOOKED_AT.high),
-    default=10,
-    show_default=True,
-    help="How many messages.",
-)
+
+def how_many(*more: str) -> Callable[[_Command], _Command]:
+    """The option -n, --number, as `number`; `more` are other names of it."""
+    return click.option(
+        "-n",
+        "--number",
+        *more,
+        "number",
+        type=click.IntRange(LOOKED_AT.low, LOOKED_AT.high),
+        default=10,
+        show_default=True,
+        help="How many messages.",
+    )
 
 
 @click.command("peek")
 @queue_argument
-@_how_many
+@how_many()
 @click.option("--hidden", is_flag=True, help="Those delayed or in flight, the next to return first.")
 @click.pass_obj
 def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
@@ -60,7 +66,7 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
 
 @click.command("tail")
 @queue_argument
-@_how_many
+@how_many()
 @click.option(
     "-f", "--follow", is_flag=True, help="Go on with new messages as they are sent, until interrupted."
 )

@@ -67,14 +67,18 @@ def peeked_row(message: "Peeked") -> dict[str, Any]:
 # Written by a row and not to be sent: a row of `peek` or `receive` is a line for `send --jsonl` as it stands.
 ONLY_SHOWN = frozenset(
     {
+        "age_seconds",
         "dead_letter_source_arn",
         "error",
         "line",
         "message_id",
+        "moved_at",
         "receipt_handle",
         "receive_count",
+        "receives",
         "sent_at",
         "sequence_number",
+        "source",
         "state",
         "visible_at",
     }

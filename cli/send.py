@@ -79,7 +79,7 @@ def send(
         raise click.UsageError("--jsonl, --nul and --raw exclude each other")
     if refused_path is not None and not continue_on_error:
         raise click.UsageError("--refused belongs to --continue-on-error")
-    if body == "-" and common["deduplication_id"] is not None and not (jsonl or raw):
+    if body == "-" and common["deduplication_id"] is not None and not raw:
         raise click.UsageError(
             "--deduplication-id with - would make all lines but the first duplicates of it"
         )

@@ -305,3 +305,38 @@ LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at
     AND (m.group_id IS NULL OR m.group_id NOT IN (SELECT value FROM json_each(:noisy_groups)))
 """
+
+# --- dead letters -----------------------------------------------------------------------------------------------
+
+LIST_REDRIVE_POLICIES = """
+-- Each queue that has a dead-letter queue, and which.
+SELECT name, dead_letter_target_arn FROM sqs_queues
+WHERE account_id = :account_id AND dead_letter_target_arn IS NOT NULL
+ORDER BY name
+"""
+
+COUNT_DEAD_LETTERS = """
+-- By the queue they are in and the one they came from.
+SELECT q.name, d.source_arn, count(*), min(d.moved_at), max(d.moved_at)
+FROM sqs_queues AS q
+JOIN sqs_dead_letters AS d ON d.epoch_id = q.epoch_id
+JOIN sqs_leases AS l ON l.id = d.id AND l.epoch_id = d.epoch_id
+WHERE q.account_id = :account_id AND l.sent_at > :now_ms - q.message_retention_period_seconds * 1000
+GROUP BY q.name, d.source_arn
+"""
+
+LIST_DEAD_LETTERS = """
+-- Those of one queue, moved last first, from all queues or from one: source_end is the end of its ARN, or nothing.
+-- Backwards by sqs_ix_dead_letters_epoch.
+SELECT
+    m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    l.sent_at, l.receive_count, l.first_received_at, l.visible_at, l.token IS NOT NULL,
+    l.turn, l.group_key IS NOT NULL, l.deduplication_id, d.source_arn, d.receive_count, d.moved_at
+FROM sqs_dead_letters AS d
+CROSS JOIN sqs_leases AS l ON l.id = d.id
+CROSS JOIN sqs_messages AS m ON m.id = d.id
+WHERE d.epoch_id = :epoch_id AND l.epoch_id = :epoch_id AND l.sent_at > :expired_at
+    AND (:source_end = '' OR substr(d.source_arn, -length(:source_end)) = :source_end)
+ORDER BY d.moved_at DESC, d.id DESC
+LIMIT :max_messages + 0
+"""

@@ -150,7 +150,7 @@ def peek(
         }
         rows = connection.execute(sql.PEEK_HIDDEN, bounds).fetchall()
         if hidden:
-            found = [_peeked(connection, row, now_ms) for row in rows]
+            found = [peeked(connection, row, now_ms) for row in rows]
             return [message for message in found if message.state != "visible"]
         # Ended timeouts and delays are visible although no claim has promoted them yet.
         due = [row for row in rows if row[_VISIBLE_AT] <= now_ms]
@@ -162,7 +162,7 @@ def peek(
         else:
             again = []
         rows = [*sorted(due + ready, key=_order_of_service), *again][:max_messages]
-        return [_peeked(connection, row, now_ms) for row in rows]
+        return [peeked(connection, row, now_ms) for row in rows]
 
 
 def _order_of_service(row: tuple[Any, ...]) -> tuple[int, int]:
@@ -189,7 +189,7 @@ def messages(
                 "max_messages": _PAGE,
             }
             rows = connection.execute(sql.LIST_MESSAGES, bounds).fetchall()
-            page = [_peeked(connection, row, now_ms) for row in rows]
+            page = [peeked(connection, row, now_ms) for row in rows]
         yield from page
         if len(page) < _PAGE:
             return
@@ -211,10 +211,11 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
             "max_messages": count,
         }
         rows = connection.execute(sql.LIST_LAST_MESSAGES, bounds).fetchall()
-        return [_peeked(connection, row, now_ms) for row in reversed(rows)]
+        return [peeked(connection, row, now_ms) for row in reversed(rows)]
 
 
-def _peeked(connection: Any, row: tuple[Any, ...], now_ms: int) -> Peeked:
+def peeked(connection: Any, row: tuple[Any, ...], now_ms: int) -> Peeked:
+    """A row of the statements that peek, as a value."""
     message = StoredMessage._make(row[:8])
     sent_at, receive_count, first_received_at, visible_at, received, _, fifo, deduplication_id = row[8:]
     source = connection.execute(sql.SELECT_DEAD_LETTER, (message.id,)).fetchone()

@@ -19,6 +19,7 @@ READING = {
     "receive": ["q"],
     "peek": ["q"],
     "tail": ["q"],
+    "dlq": [],
     "metrics": [],
     "stats": [],
     "top": ["--once"],

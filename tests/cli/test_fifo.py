@@ -30,9 +30,10 @@ def test_send_makes_one_too(run, sqs):
 
 
 def test_one_deduplication_id_is_refused_for_all_lines_of_the_input(run, fifo):
-    refused = run("send", "orders.fifo", "-", "--group", "g", "--deduplication-id", "1", input="a\nb\n")
-    assert (refused.code, len(fifo)) == (2, 3)
-    assert "duplicates" in refused.err
+    for form in ([], ["--jsonl"], ["--nul"]):
+        refused = run("send", "orders.fifo", "-", "--group", "g", "--deduplication-id", "1", *form, input="")
+        assert refused.code == 2
+        assert "duplicates" in refused.err
     whole = run(
         "send", "orders.fifo", "-", "--raw", "--group", "g", "--deduplication-id", "1", input="a\nb\n"
     )
