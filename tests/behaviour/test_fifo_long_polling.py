@@ -1,6 +1,12 @@
 """Waiting receives on FIFO queues: they end when a group is released, and sleep on while it is blocked."""
 
+from dataclasses import replace
+
 import pytest
+
+from sqsqlite.limits import SQS
+from sqsqlite.service import opening
+from tests.behaviour.bound_queue import BoundQueue
 
 pytestmark = pytest.mark.usefixtures("no_safety_net")
 
@@ -142,6 +148,24 @@ def test_the_wait_ends_empty_while_the_group_is_blocked(fifo, poll, clock):
     fifo.receive_one()
     waiting = poll(fifo)
     clock.advance(20)
+    assert waiting.result(20) == []
+
+
+@pytest.mark.parametrize("compat", ["docs", "aws"])
+def test_at_the_limit_of_messages_in_flight_a_wait_sleeps(monkeypatch, open_sqs, poll, clock, compat):
+    """Also when a message becomes visible meanwhile, which there is no room for."""
+    limits = replace(SQS, fifo_in_flight_count=1, fifo_in_flight_aws_count=1)
+    monkeypatch.setitem(opening.LIMITS, "one", limits)
+    queue = BoundQueue.create_fifo(open_sqs(limits="one", compat=compat))
+    queue.send_group("one", "a")
+    queue.receive_one(VisibilityTimeout=3600)
+    queue.set(DelaySeconds=5)
+    queue.send_group("two", "b")
+    waiting = poll(queue)
+    clock.advance(5)
+    clock.until_waiting()
+    assert not waiting.done()
+    clock.advance(15)
     assert waiting.result(20) == []
 
 
