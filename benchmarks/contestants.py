@@ -57,6 +57,8 @@ OURS = (
     Contestant("boto3", "doors", "Boto3", "boto3", shared=True),
 )
 UNGROUPED = Contestant("client without group commit", "doors", "Ungrouped", "sqsqlite")
+FIFO = Contestant("FIFO", "doors", "Fifo", "sqsqlite", shared=True)
+FIFO_SINGLES = Contestant("FIFO, a group each", "doors", "FifoSingles", "sqsqlite", shared=True)
 BASELINES = (
     Contestant("bare", "baseline", "Bare", "sqsqlite", leaves_out="all but a lease and its token"),
     Contestant("full", "baseline", "Full", "sqsqlite", leaves_out="checks, handles, answers, ended timeouts"),
@@ -85,4 +87,6 @@ PEERS = (
         "count, delay, batches; a finished message stays until purged",
     ),
 )  # fmt: skip
-BY_NAME = {contestant.name: contestant for contestant in (*OURS, UNGROUPED, *BASELINES, *PEERS)}
+BY_NAME = {
+    contestant.name: contestant for contestant in (*OURS, UNGROUPED, FIFO, FIFO_SINGLES, *BASELINES, *PEERS)
+}

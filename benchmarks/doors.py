@@ -82,6 +82,42 @@ class Queue:
         return [message.body for message in messages]
 
 
+class Fifo(Client):
+    """The client on a FIFO queue: messages of 100 groups in turn, each with a deduplication id of its own."""
+
+    GROUPS = 100
+
+    def __init__(self, path: Path, synchronous: str) -> None:
+        self._client = self._open(path, synchronous)
+        attributes = {"FifoQueue": "true"}
+        created = self._client.create_queue(QueueName="orders.fifo", Attributes=attributes)
+        self._url = created["QueueUrl"]
+
+    def send(self, body: str) -> None:
+        self._client.send_message(QueueUrl=self._url, MessageBody=body, **self._identifiers(body))
+
+    def send_ten(self, bodies: list[str]) -> None:
+        entries = [
+            {"Id": str(place), "MessageBody": body, **self._identifiers(body)}
+            for place, body in enumerate(bodies)
+        ]
+        answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
+        assert len(answer["Successful"]) == len(bodies), answer
+
+    def _identifiers(self, body: str) -> dict[str, str]:
+        number = body[:10]
+        return {
+            "MessageGroupId": f"group-{int(number) % self.GROUPS}",
+            "MessageDeduplicationId": number,
+        }
+
+
+class FifoSingles(Fifo):
+    """Each message in a group of its own: every send makes a group, every delete ends one."""
+
+    GROUPS = 10**10
+
+
 class Boto3(Client):
     """A real boto3 client that `sqsqlite.boto` answers in process."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from big_file import Fill, make
+from receives import compare
 from rows import Figure, median, milliseconds
 
 import sqsqlite
@@ -68,25 +69,13 @@ def _opening(path: Path, many: int) -> Figure:
 
 
 def _receive(folder: Path, many: int, few: int, blocks: int) -> Figure:
-    """Blocks of receives from one file and the other in turn; what was received is deleted outside the clock."""
-    queues = {count: _open(folder / f"{name}.db") for name, count in (("many", many), ("few", few))}
-    latencies: dict[int, list[float]] = {many: [], few: []}
-    for _ in range(blocks):
-        for count, (client, url) in queues.items():
-            for _ in range(25):
-                started = time.perf_counter()
-                [message] = client.receive_message(QueueUrl=url)["Messages"]
-                latencies[count].append(time.perf_counter() - started)
-                client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-    for client, _ in queues.values():
-        client.close()
-    long, short = median(latencies[many]), median(latencies[few])
+    found = compare(folder / "many.db", folder / "few.db", synchronous=LEVEL, blocks=blocks)
     return _figure(
         f"median receive with {many:,} waiting to that with {few:,}",
-        long / short,
+        found.ratio,
         "times",
         "at most 1.3",
-        f"{milliseconds(long):.3f} ms to {milliseconds(short):.3f} ms",
+        found.beside,
     )
 
 

@@ -16,7 +16,7 @@ import throughput
 from rows import Figure, Row
 
 HERE = Path(__file__).parent
-FIGURES = ("group_commit", "waits", "flat", "purge", "memory", "wake_up")
+FIGURES = ("group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair")
 NAMES = ("throughput", *FIGURES)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.packaging.checkout import ROOT
 
-NAMES = ("throughput", "group_commit", "waits", "flat", "purge", "memory", "wake_up")
+NAMES = ("throughput", "group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair")
 DOORS = {"bare", "full", "client", "Queue", "boto3"}
 
 
