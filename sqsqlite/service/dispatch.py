@@ -85,7 +85,13 @@ def execute(
         error = caught
         raise
     finally:
-        event = Event(type(request).action, request, response, error, time.perf_counter() - started)
+        tell(store, request, response, error, time.perf_counter() - started)
+
+
+def tell(store: "Store", request: Any, response: Any, error: Exception | None, seconds: float) -> None:
+    """Tell the observers of an operation that is over."""
+    if store.observers:
+        event = Event(type(request).action, request, response, error, seconds)
         for observe in store.observers:
             observe(event)
 
@@ -101,9 +107,16 @@ def _execute(store: "Store", request: Any, caller: Caller, connection: "Connecti
         if connection is not None:
             return store.join(connection, receive.claim, request, caller)[0]
         return receive.receive_message(store, request, caller)
-    operation = READS.get(kind)
+    return execute_read(store, request, caller, connection)
+
+
+def execute_read(
+    store: "Store", request: Any, caller: Caller, connection: "Connection | None" = None
+) -> Any:
+    """An action that changes nothing: in one snapshot, or in the caller's transaction. Observers are not told."""
+    operation = READS.get(type(request))
     if operation is None:
-        raise UnsupportedOperation(f"{kind.action} is not supported by this version.")
+        raise UnsupportedOperation(f"{type(request).action} is not supported by this version.")
     if connection is not None:
         return operation(connection, request, caller, store.settings, store.clock.now_ms())
     with store.reading() as reader:

@@ -1,6 +1,6 @@
 """ReceiveMessage: one claim, or a wait for something to claim."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite import statements as sql
 from sqsqlite.digests import md5_of_attributes
@@ -43,7 +43,7 @@ def receive_message(
         InvalidParameterValue: ReceiveRequestAttemptId on a standard queue.
     Source: API_ReceiveMessage.
     """
-    if store.transaction_of_thread is not None or not _looks_empty(store, request, caller):
+    if store.transaction_of_thread is not None or not looks_empty(store, request, caller):
         response, _ = store.write(claim, request, caller)
         if response.messages or store.transaction_of_thread is not None:
             store.found_empty.discard(request.queue_url)
@@ -51,13 +51,32 @@ def receive_message(
     return _wait(store, request, caller)
 
 
-def _looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
-    """A look without a transaction, where the last receive found nothing: an empty queue then costs no write lock."""
-    if request.queue_url not in store.found_empty or request.receive_request_attempt_id is not None:
-        return False
-    with store.readers.lent() as connection:
+class Look(NamedTuple):
+    """What a receive would find. `next_at`: when there may be something to claim; None: not before somebody sends."""
+
+    queue: Queue
+    wait_seconds: int
+    next_at: int | None
+
+
+def look(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> Look:
+    """Look at the queue without a write transaction.
+
+    Raises:
+        QueueDoesNotExist, InvalidParameterValue: as `receive_message`.
+    """
+    with store.reading() as connection:
         queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
         next_at = _next_at(connection.execute, queue, state)
+    _check(queue, request)
+    return Look(queue, _wait_seconds(request, state), next_at)
+
+
+def looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
+    """A look, where the last receive found nothing: an empty queue then costs no write lock."""
+    if request.queue_url not in store.found_empty or request.receive_request_attempt_id is not None:
+        return False
+    next_at = look(store, request, caller).next_at
     return next_at is None or next_at > store.clock.now_ms()
 
 
@@ -68,10 +87,7 @@ def _next_at(execute: "Execute", queue: Queue, state: Receivable) -> int | None:
 def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> ReceiveMessageResponse:
     store.found_empty.add(request.queue_url)
     started_at = store.clock.now_ms()
-    with store.reading() as connection:
-        queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
-    _check(queue, request)
-    wait_seconds = _wait_seconds(request, state)
+    queue, wait_seconds, _ = look(store, request, caller)
     if not wait_seconds:
         store.count_empty_receive(queue.epoch_id)
         return ReceiveMessageResponse()
@@ -83,9 +99,7 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
             waiter.event.clear()
             waiter.receivable = False
             waiter.due_at = None
-            with store.reading() as connection:
-                queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
-                next_at = _next_at(connection.execute, queue, state)
+            queue, _, next_at = look(store, request, caller)
             if next_at is not None and next_at <= store.clock.now_ms():
                 response, next_at = store.write(claim, request, caller)
                 if response.messages:
@@ -162,7 +176,8 @@ def claim(
         if found and request.receive_request_attempt_id is not None:
             attempts.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
     if not found:
-        return ReceiveMessageResponse(), _next_at(tx.execute, queue, state)
+        next_at = fifo_receive.next_at(tx.execute, queue) if queue.fifo else state.next_visible_at
+        return ReceiveMessageResponse(), next_at
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
 
 
@@ -171,12 +186,7 @@ def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable) -> int:
     delta = tx.deltas.get(queue.epoch_id)
     in_flight = state.in_flight + (delta.in_flight if delta is not None else 0)
     limits = tx.settings.limits
-    if not queue.fifo:
-        limit = limits.standard_in_flight_count
-    elif tx.settings.compat == "aws":
-        limit = limits.fifo_in_flight_aws_count
-    else:
-        limit = limits.fifo_in_flight_count
+    limit = limits.fifo_in_flight_count if queue.fifo else limits.standard_in_flight_count
     if in_flight >= limit:
         in_flight -= _no_longer_in_flight(tx, queue)
     return limit - in_flight

@@ -14,7 +14,7 @@ import struct
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.interrupts import Signal
@@ -31,14 +31,23 @@ _AT_MOST = 64  # pieces of news in a datagram
 KEEP_BOUND = 5.0
 
 
+class Event(Protocol):
+    """What news sets; who waits clears it."""
+
+    def clear(self) -> None: ...
+    def is_set(self) -> bool: ...
+    def set(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> bool: ...
+
+
 class Waiter:
     """One long poll. `event`: there is news: of something `receivable` now, or of a later instant, `due_at`."""
 
     __slots__ = ("due_at", "event", "queue_id", "receivable")
 
-    def __init__(self, queue_id: int) -> None:
+    def __init__(self, queue_id: int, event: Event) -> None:
         self.queue_id = queue_id
-        self.event = Signal()
+        self.event = event
         self.receivable = False
         self.due_at: int | None = None
 
@@ -66,9 +75,13 @@ class Waker:
 
     # --- waiting
 
-    def register(self, queue_id: int) -> Waiter:
-        """Begin to wait for a queue. From here on no news is missed: look at the queue once more, then sleep."""
-        waiter = Waiter(queue_id)
+    def register(self, queue_id: int, event: Event | None = None) -> Waiter:
+        """Begin to wait for a queue. From here on no news is missed: look at the queue once more, then sleep.
+
+        Args:
+            event: what news sets, on whatever thread; None: one for a thread to wait on.
+        """
+        waiter = Waiter(queue_id, event or Signal())
         with self._lock:
             self._waiters.setdefault(queue_id, []).append(waiter)
             self._count += 1

@@ -1,6 +1,7 @@
 """Every test here runs through every door: a new door is one more line in DOORS."""
 
 import contextlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,11 +10,13 @@ import sqsqlite
 from sqsqlite import ManualClock, boto
 from sqsqlite.store import wake
 from tests.behaviour.bound_queue import BoundQueue
+from tests.behaviour.endpoint import endpoint
 
 # Each takes a path and the options of `connect`, and gives something with boto3's methods and `close`.
 DOORS = {
     "client": sqsqlite.client,
     "boto3": boto.client,
+    "serve": endpoint,
 }
 
 
@@ -35,16 +38,38 @@ def background():
 
 
 @pytest.fixture
-def open_sqs(door, tmp_path, clock, background):
+def clients():
+    """All clients that the test has opened."""
+    return []
+
+
+@pytest.fixture
+def open_sqs(door, tmp_path, clock, background, clients):
     """Open the test's file, with other options than `sqs` has. Closed before `background` waits for its threads."""
     with contextlib.ExitStack() as opened:
 
         def open_sqs(name="queues.db", **options):
             client = door(tmp_path / name, **{"clock": clock, "synchronous": "NORMAL", **options})
             opened.callback(client.close)
+            clients.append(client)
             return client
 
         yield open_sqs
+
+
+@pytest.fixture
+def until_waiting(clock, clients):
+    """Block until so many receives sleep. A server has one thread that waits on the clock for all of them."""
+
+    def until_waiting(count=1):
+        servers = [client for client in clients if hasattr(client, "waiting")]
+        deadline = time.monotonic() + 10
+        while servers and sum(client.waiting() for client in servers) < count:
+            assert time.monotonic() < deadline, "too few receives wait in the server"
+            time.sleep(0.001)
+        clock.until_waiting(1 if servers else count)
+
+    return until_waiting
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ pytestmark = pytest.mark.usefixtures("no_safety_net")
 
 
 @pytest.fixture
-def poll(background, clock):
+def poll(background, until_waiting):
     """Start a receive of 20 s on another thread and come back when it sleeps."""
 
     def poll(queue, **params):
         future = background(queue.bodies, WaitTimeSeconds=20, **params)
-        clock.until_waiting()
+        until_waiting()
         return future
 
     return poll
@@ -169,9 +169,9 @@ def test_at_the_limit_of_messages_in_flight_a_wait_sleeps(monkeypatch, open_sqs,
     assert waiting.result(20) == []
 
 
-def test_two_that_wait_take_a_group_each(fifo, background, clock):
+def test_two_that_wait_take_a_group_each(fifo, background, until_waiting):
     waiting = [background(fifo.bodies, 1, WaitTimeSeconds=20) for _ in range(2)]
-    clock.until_waiting(2)
+    until_waiting(2)
     fifo.send_group("one", "a")
     fifo.send_group("two", "b")
     assert sorted(body for future in waiting for body in future.result(20)) == ["a", "b"]

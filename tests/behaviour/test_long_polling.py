@@ -10,12 +10,12 @@ pytestmark = pytest.mark.usefixtures("no_safety_net")
 
 
 @pytest.fixture
-def poll(background, clock):
+def poll(background, until_waiting):
     """Start a receive of 20 s on another thread and come back when it sleeps."""
 
     def poll(queue, waiting=1, **params):
         future = background(queue.bodies, **{"WaitTimeSeconds": 20, **params})
-        clock.until_waiting(waiting)
+        until_waiting(waiting)
         return future
 
     return poll

@@ -55,7 +55,7 @@ HEAVY = {
     "jmespath": set(),
     "pyspark": set(),
     "sqlalchemy": {"migrations", "schema"},
-    "uvicorn": set(),
+    "uvicorn": {"wire"},
 }
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 

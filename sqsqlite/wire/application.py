@@ -1,0 +1,180 @@
+"""The ASGI application: an HTTP request in, an SQS answer out. Both protocols on one port, told apart by headers."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
+from sqsqlite.requests import ReceiveMessage
+from sqsqlite.service import lookup
+from sqsqlite.service.caller import Caller
+from sqsqlite.shapes import ACTIONS
+from sqsqlite.wire.body import BodyTooLong, Disconnected, read_body
+from sqsqlite.wire.exchange import Answer, Exchange, WireProtocol
+from sqsqlite.wire.failures import failure_of
+from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
+from sqsqlite.wire.operations import Operations
+from sqsqlite.wire.query_protocol import QueryProtocol, unknown_operation
+
+if TYPE_CHECKING:
+    from sqsqlite.requests import Request
+    from sqsqlite.responses import Response
+    from sqsqlite.store.store import Store
+    from sqsqlite.wire.access import Access
+    from sqsqlite.wire.pages import Pages
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the endpoint presents itself.
+
+    Attributes:
+        base_url: what queue URLs begin with; None: the scheme and the Host header of each request.
+        max_body_bytes: longer bodies are refused before they are read.
+    """
+
+    base_url: str | None = None
+    max_body_bytes: int = 8 * 1024 * 1024
+
+
+class Application:
+    """One file's endpoint, in one event loop.
+
+    Args:
+        store: the open file.
+        access: who may do what.
+        pages: what is answered beside SQS's actions: health and metrics.
+    """
+
+    def __init__(self, store: "Store", access: "Access", pages: "Pages", options: Options) -> None:
+        self._store = store
+        self._access = access
+        self._pages = pages
+        self._options = options
+        self._operations: Operations | None = None
+        self._json = JsonProtocol()
+        self._query = QueryProtocol()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI's three arguments."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        self.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def start(self) -> None:
+        """Begin: within the event loop that the requests come in."""
+        self._operations = Operations(self._store)
+
+    async def end_waits(self) -> None:
+        """Answer the long polls now; new ones don't wait."""
+        assert self._operations is not None
+        await self._operations.end_waits()
+
+    async def stop(self) -> None:
+        """Write what was submitted, and end the threads."""
+        assert self._operations is not None
+        await self._operations.close()
+
+    @property
+    def waiting(self) -> int:
+        """Long polls that wait at this moment."""
+        return 0 if self._operations is None else self._operations.waiting
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(
+            scope["method"],
+            scope["scheme"],
+            scope.get("raw_path") or scope["path"].encode(),
+            scope["query_string"],
+            dict(scope["headers"]),
+            b"",
+            str(uuid.uuid4()),
+        )
+        try:
+            exchange.body = await read_body(exchange, receive, self._options.max_body_bytes)
+        except Disconnected:
+            return
+        except BodyTooLong as error:
+            await _send(send, error.answer(exchange))
+            return
+        answer = await self._pages.find(exchange) or await self._answer(exchange, receive)
+        await _send(send, answer)
+
+    async def _answer(self, exchange: Exchange, receive: Receive) -> Answer:
+        protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
+        try:
+            action = protocol.action(exchange)
+            if not action and protocol is self._query:
+                return unknown_operation(exchange)
+            kind = ACTIONS.get(action)
+            if kind is None:
+                raise InvalidAction(f"The action {action} is not valid for this endpoint.")
+            caller = self._caller(exchange)
+            request = self._read(protocol, exchange, kind, caller)
+            self._access.allow(request, caller)
+            return protocol.answer(exchange, kind, await self._execute(request, caller, receive))
+        except SQSError as error:
+            return protocol.refuse(exchange, error)
+        except StoreError as error:
+            return protocol.refuse(exchange, failure_of(error))
+
+    async def _execute(self, request: "Request", caller: Caller, receive: Receive) -> "Response":
+        assert self._operations is not None
+        gone = asyncio.get_running_loop().create_future()
+        if not isinstance(request, ReceiveMessage):
+            return await self._operations.execute(request, caller, gone)
+        # No lease for a client that has gone: the only action that must know.
+        watch = asyncio.ensure_future(_watch(receive, gone))
+        try:
+            return await self._operations.execute(request, caller, gone)
+        finally:
+            watch.cancel()
+
+    def _caller(self, exchange: Exchange) -> Caller:
+        account_id, sender_id = self._access.authenticate(exchange)
+        host = exchange.header(b"host") or "localhost"
+        base_url = self._options.base_url or f"{exchange.scheme}://{host}"
+        return Caller(account_id, sender_id, base_url)
+
+    def _read(
+        self, protocol: WireProtocol, exchange: Exchange, kind: "type[Request]", caller: Caller
+    ) -> "Request":
+        """The request; a queue that does not exist is told before anything else that is wrong with it, as SQS does."""
+        try:
+            return protocol.read(exchange, kind, self._store.settings.limits)
+        except SQSError as error:
+            url = protocol.queue_url(exchange)
+            if url and not isinstance(error, QueueDoesNotExist):
+                with self._store.reading() as connection:
+                    lookup.find(connection.execute, url, caller)
+            raise
+
+
+async def _watch(receive: Receive, gone: "asyncio.Future[None]") -> None:
+    """Wait until the client closes its connection."""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            if not gone.done():
+                gone.set_result(None)
+            return
+
+
+async def _send(send: Send, answer: Answer) -> None:
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+    await send({"type": "http.response.body", "body": answer.body})

@@ -1,0 +1,69 @@
+"""One HTTP request and its answer, as the protocols see them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+from urllib.parse import unquote
+
+from sqsqlite.errors import SQSError
+from sqsqlite.limits import Limits
+from sqsqlite.requests import Request
+from sqsqlite.responses import Response
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """An HTTP request, read whole, and the id that its answer carries.
+
+    Attributes:
+        headers: names in lower case; of a repeated one the last.
+        path: as sent, percent-encoded.
+        query: what stands behind the question mark, as sent.
+        fields: the Query protocol's parameters, once they were read.
+    """
+
+    method: str
+    scheme: str
+    path: bytes
+    query: bytes
+    headers: dict[bytes, bytes]
+    body: bytes
+    request_id: str
+    fields: dict[str, str] | None = None
+
+    def header(self, name: bytes) -> str:
+        """A header's value, empty if it is not there."""
+        return self.headers.get(name, b"").decode("latin-1")
+
+    @property
+    def decoded_path(self) -> str:
+        """The path without its percent signs."""
+        return unquote(self.path.decode("latin-1"), errors="replace")
+
+
+class Answer(NamedTuple):
+    """Status, headers and body of the HTTP response."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class WireProtocol(Protocol):
+    """How requests are read and answers are written: AWS JSON 1.0 or Query."""
+
+    def action(self, exchange: Exchange) -> str:
+        """The name of the action asked for."""
+
+    def queue_url(self, exchange: Exchange) -> str:
+        """The queue that the request names, as far as that can be told; empty if it names none."""
+
+    def read(self, exchange: Exchange, kind: type[Request], limits: Limits) -> Request:
+        """The checked request. Raises SQSError."""
+
+    def answer(self, exchange: Exchange, kind: type[Request], response: Response) -> Answer:
+        """The response, written."""
+
+    def refuse(self, exchange: Exchange, error: SQSError) -> Answer:
+        """The error, written."""

@@ -1,0 +1,67 @@
+"""AWS JSON 1.0: the action in a header, parameters and results as JSON. Source: API reference, sample requests."""
+
+import msgspec
+
+from sqsqlite import shapes
+from sqsqlite.errors import SQSError
+from sqsqlite.limits import Limits
+from sqsqlite.requests import Request
+from sqsqlite.responses import Empty, Response
+from sqsqlite.wire.exchange import Answer, Exchange
+
+TARGET = b"x-amz-target"
+_PREFIX = b"AmazonSQS."
+_CONTENT_TYPE = (b"content-type", b"application/x-amz-json-1.0")
+_encode = msgspec.json.Encoder().encode
+
+
+class JsonProtocol:
+    """The protocol of today's SDKs."""
+
+    @staticmethod
+    def action(exchange: Exchange) -> str:
+        """The name behind `AmazonSQS.`, empty if the target is another service's."""
+        target = exchange.headers.get(TARGET, b"")
+        return target[len(_PREFIX) :].decode("latin-1") if target.startswith(_PREFIX) else ""
+
+    @staticmethod
+    def queue_url(exchange: Exchange) -> str:
+        """QueueUrl, if the body is an object that has one."""
+        try:
+            found = msgspec.json.decode(exchange.body or b"{}")
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return ""
+        url = found.get("QueueUrl") if isinstance(found, dict) else None
+        return url if isinstance(url, str) else ""
+
+    @staticmethod
+    def read(exchange: Exchange, kind: type[Request], limits: Limits) -> Request:
+        """The checked request of the body.
+
+        Raises:
+            SerializationException: the body is not the JSON of this action.
+            SQSError: a value that no queue would take.
+        """
+        return shapes.parse_json(kind, exchange.body or b"{}", limits)
+
+    @staticmethod
+    def answer(exchange: Exchange, kind: type[Request], response: Response) -> Answer:  # noqa: ARG004 - as Query's
+        """The members that there are; an action without a result has an empty body."""
+        body = b"" if isinstance(response, Empty) else _encode(response)
+        return Answer(200, _headers(exchange, body), body)
+
+    @staticmethod
+    def refuse(exchange: Exchange, error: SQSError) -> Answer:
+        """The error's JSON shape, and its Query code in a header: SDKs show the latter."""
+        body = _encode({"__type": f"{error.json_namespace}#{error.code}", "message": error.message})
+        headers = _headers(exchange, body)
+        headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode("latin-1")))
+        return Answer(error.http_status, headers, body)
+
+
+def _headers(exchange: Exchange, body: bytes) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"x-amzn-requestid", exchange.request_id.encode()),
+        _CONTENT_TYPE,
+        (b"content-length", b"%d" % len(body)),
+    ]

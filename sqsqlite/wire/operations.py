@@ -1,0 +1,76 @@
+"""From a checked request to its response, for the event loop: writes share commits, reads and waits block nobody."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite import requests
+from sqsqlite.service import dispatch
+from sqsqlite.wire.commits import Commits
+from sqsqlite.wire.polls import Polls
+
+if TYPE_CHECKING:
+    from sqsqlite.requests import Request
+    from sqsqlite.responses import Response
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.store.store import Store
+
+_READERS = 4
+
+
+class Operations:
+    """The operations of one store, in one event loop."""
+
+    def __init__(self, store: "Store") -> None:
+        self.store = store
+        self._commits = Commits(store)
+        self._polls = Polls(store, self._commits)
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
+
+    async def execute(self, request: "Request", caller: "Caller", gone: "asyncio.Future[None]") -> "Response":
+        """Carry a request out, and tell the observers of the store.
+
+        Args:
+            gone: ends when the client has closed its connection.
+
+        Raises:
+            SQSError: what SQS would answer.
+            StoreError: what befell the file.
+        """
+        started = time.perf_counter()
+        response: Any = None
+        error: Exception | None = None
+        try:
+            response = await self._execute(request, caller, gone)
+        except Exception as caught:
+            error = caught
+            raise
+        finally:
+            dispatch.tell(self.store, request, response, error, time.perf_counter() - started)
+        return response  # type: ignore[no-any-return]
+
+    async def _execute(self, request: "Request", caller: "Caller", gone: "asyncio.Future[None]") -> Any:
+        kind = type(request)
+        operation = dispatch.WRITES.get(kind)
+        if operation is not None:
+            return await self._commits.submit(operation, request, caller)
+        if isinstance(request, requests.ReceiveMessage):
+            return await self._polls.receive(request, caller, gone)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, dispatch.execute_read, self.store, request, caller)
+
+    @property
+    def waiting(self) -> int:
+        """Long polls that wait at this moment."""
+        return sum(len(line.waiting) for line in self._polls.lines.values())
+
+    async def end_waits(self) -> None:
+        """Answer those who wait; new receives don't."""
+        await self._polls.end_waits()
+
+    async def close(self) -> None:
+        """Write what was submitted, end the threads."""
+        await self._polls.close()
+        await self._commits.close()
+        self._readers.shutdown()

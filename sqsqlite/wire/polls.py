@@ -1,0 +1,256 @@
+"""Receiving for the event loop: thousands of idle long polls, without a thread each.
+
+The polls of one queue stand in line, and news of the queue concerns the line, not each of them: it is served from its
+front until a claim finds nothing. A poll whose client has gone gets no lease.
+"""
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from sqsqlite import requests
+from sqsqlite.responses import ReceiveMessageResponse
+from sqsqlite.service import leases, receive
+from sqsqlite.wire.alarm import Alarm
+
+if TYPE_CHECKING:
+    from sqsqlite.requests import ReceiveMessage
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.store.store import Store
+    from sqsqlite.wire.commits import Commits
+
+_FOREVER = 1 << 62
+# Claims made at once for a line that was served without end; a claim that finds nothing is waste.
+_MOST_AT_ONCE = 32
+
+
+class Poll:
+    """One ReceiveMessage that waits. `until`: milliseconds since 1970 UTC."""
+
+    def __init__(self, request: "ReceiveMessage", caller: "Caller", until: int) -> None:
+        self.request = request
+        self.caller = caller
+        self.until = until
+        self.answer: asyncio.Future[ReceiveMessageResponse] = asyncio.get_running_loop().create_future()
+
+
+class _News:
+    """Set by the waker, on its thread: kicks the line in the loop."""
+
+    def __init__(self, line: "_Line") -> None:
+        self._line = line
+        self._loop = asyncio.get_running_loop()
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        if not self._is_set:
+            self._is_set = True
+            self._loop.call_soon_threadsafe(self._line.kicked.set)
+
+    def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - nobody waits on it: the loop is told
+        return self._is_set
+
+
+class _Line:
+    """The polls of one queue, first come first served."""
+
+    def __init__(self, polls: "Polls", queue_id: int, epoch_id: int) -> None:
+        self.queue_id = queue_id
+        self.epoch_id = epoch_id
+        self.kicked = asyncio.Event()
+        self.wake_at = _FOREVER
+        self.waiting: deque[Poll] = deque()
+        self._polls = polls
+        self._store = polls.store
+        self._waiter = polls.store.waker.register(queue_id, _News(self))
+
+    async def serve(self) -> None:
+        """Until nobody waits any more."""
+        try:
+            while True:
+                # From here on no news is missed.
+                self.kicked.clear()
+                self._waiter.event.clear()
+                self._waiter.receivable = False
+                self._waiter.due_at = None
+                next_at = await self._serve_those_who_wait()
+                if not self.waiting:
+                    return
+                await self._sleep(next_at)
+        finally:
+            self._store.waker.forget(self._waiter)
+            self._polls.lines.pop(self.queue_id, None)
+
+    async def _serve_those_who_wait(self) -> int | None:
+        """Claim for one after the other, until one finds nothing. Gives when to try again."""
+        at_once = 1
+        next_at: int | None = None
+        while self._drop_those_gone():
+            first = [self.waiting[place] for place in range(min(at_once, len(self.waiting)))]
+            found = await asyncio.gather(*(self._polls.claim(poll) for poll in first))
+            served = 0
+            for poll, (is_served, again_at) in zip(first, found, strict=True):
+                if is_served:
+                    served += 1
+                    self.waiting.remove(poll)
+                else:
+                    next_at = again_at
+            if served < len(first):
+                return next_at
+            at_once = min(2 * at_once, _MOST_AT_ONCE)
+        return None
+
+    def _drop_those_gone(self) -> bool:
+        """Answer those whose time is over, forget those whose client has gone. True: somebody waits."""
+        now_ms = self._store.clock.now_ms()
+        over = self._store.closed or self._polls.is_closing
+        for poll in list(self.waiting):
+            if not poll.answer.done() and (over or poll.until <= now_ms):
+                self._store.count_empty_receive(self.epoch_id)
+                poll.answer.set_result(ReceiveMessageResponse())
+            if poll.answer.done():
+                self.waiting.remove(poll)
+        return bool(self.waiting)
+
+    async def _sleep(self, next_at: int | None) -> None:
+        """Until there is news of something to claim, or it is time for somebody."""
+        ends_at = min(poll.until for poll in self.waiting)
+        while True:
+            due_at = self._waiter.due_at
+            instants = [at for at in (next_at, due_at) if at is not None]
+            self.wake_at = min([ends_at, *instants])
+            if (
+                self._waiter.receivable
+                or self.wake_at <= self._store.clock.now_ms()
+                or self._polls.is_closing
+            ):
+                return
+            self._polls.set_alarm()
+            await self.kicked.wait()
+            self.kicked.clear()
+            self._waiter.event.clear()
+            if not self.waiting or any(poll.answer.done() for poll in self.waiting):
+                return
+            ends_at = min(poll.until for poll in self.waiting)
+
+
+class Polls:
+    """All receives of one server.
+
+    Attributes:
+        lines: by queue id, those that have somebody waiting.
+        is_closing: waits end now.
+    """
+
+    def __init__(self, store: "Store", commits: "Commits") -> None:
+        self.store = store
+        self.lines: dict[int, _Line] = {}
+        self.is_closing = False
+        self._commits = commits
+        self._alarm = Alarm(store.clock, self._ring)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def receive(
+        self, request: "ReceiveMessage", caller: "Caller", gone: "asyncio.Future[None]"
+    ) -> ReceiveMessageResponse:
+        """Receive, waiting as long as the request or its queue says.
+
+        Args:
+            gone: ends when the client has closed its connection.
+
+        Raises:
+            SQSError: as `service.receive.receive_message`.
+        """
+        store = self.store
+        started_at = store.clock.now_ms()
+        if not receive.looks_empty(store, request, caller):
+            response, _ = await self._commits.submit(receive.claim, request, caller)
+            if response.messages:
+                store.found_empty.discard(request.queue_url)
+                if gone.done():
+                    await self._give_back(response, request, caller)
+                return ReceiveMessageResponse() if gone.done() else response
+        store.found_empty.add(request.queue_url)
+        found = receive.look(store, request, caller)
+        if not found.wait_seconds or self.is_closing:
+            store.count_empty_receive(found.queue.epoch_id)
+            return ReceiveMessageResponse()
+        poll = Poll(request, caller, started_at + found.wait_seconds * 1000)
+        line = self._line(found.queue.id, found.queue.epoch_id)
+        line.waiting.append(poll)
+        line.kicked.set()
+        gone.add_done_callback(lambda _: self._left(line, poll))
+        return await poll.answer
+
+    def _line(self, queue_id: int, epoch_id: int) -> _Line:
+        line = self.lines.get(queue_id)
+        if line is None:
+            line = self.lines[queue_id] = _Line(self, queue_id, epoch_id)
+            task = asyncio.get_running_loop().create_task(line.serve())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return line
+
+    @staticmethod
+    def _left(line: _Line, poll: Poll) -> None:
+        if not poll.answer.done():
+            poll.answer.set_result(ReceiveMessageResponse())
+            line.kicked.set()
+
+    async def claim(self, poll: Poll) -> tuple[bool, int | None]:
+        """Try to answer a poll. Whether it was, with messages or an error; and if not, when to try again."""
+        try:
+            response, next_at = await self._commits.submit(receive.claim, poll.request, poll.caller)
+        except Exception as error:  # noqa: BLE001 - it is the answer
+            if not poll.answer.done():
+                poll.answer.set_exception(error)
+            return True, None
+        if not response.messages:
+            return False, next_at
+        self.store.found_empty.discard(poll.request.queue_url)
+        if poll.answer.done():
+            await self._give_back(response, poll.request, poll.caller)
+        else:
+            poll.answer.set_result(response)
+        return True, None
+
+    async def _give_back(
+        self, response: ReceiveMessageResponse, request: "ReceiveMessage", caller: "Caller"
+    ) -> None:
+        """The client left while its messages were claimed: they are visible again at once."""
+        for message in response.messages or []:
+            change = requests.ChangeMessageVisibility(
+                queue_url=request.queue_url, receipt_handle=message.receipt_handle, visibility_timeout=0
+            )
+            await self._commits.submit(leases.change_message_visibility, change, caller)
+
+    def set_alarm(self) -> None:
+        """Ring for the line that is next."""
+        self._alarm.set(min((line.wake_at for line in self.lines.values()), default=_FOREVER))
+
+    def _ring(self) -> None:
+        now_ms = self.store.clock.now_ms()
+        for line in self.lines.values():
+            if line.wake_at <= now_ms:
+                line.wake_at = _FOREVER
+                line.kicked.set()
+        self.set_alarm()
+
+    async def end_waits(self) -> None:
+        """Answer all who wait, with nothing, and let nobody wait any more."""
+        self.is_closing = True
+        for line in list(self.lines.values()):
+            line.kicked.set()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def close(self) -> None:
+        """`end_waits`, and the end of the thread."""
+        await self.end_waits()
+        await self._alarm.close()

@@ -1,0 +1,37 @@
+"""A real boto3 client of a real server, on a port of its own, for the behaviour suite's doors."""
+
+import threading
+
+import boto3
+from botocore.config import Config
+
+from sqsqlite.service.opening import open_store
+from sqsqlite.wire.server import Server, ServerOptions
+
+
+def endpoint(path, **options):
+    """Serve the file in a thread; closing the client stops the server and closes the file."""
+    store = open_store(path, **options)
+    server = Server(store, ServerOptions(port=0))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    host, port = server.address
+    client = boto3.client(
+        "sqs",
+        endpoint_url=f"http://{host}:{port}",
+        region_name=store.settings.region,
+        aws_access_key_id="anyone",
+        aws_secret_access_key="anything",
+        config=Config(max_pool_connections=50),
+    )
+    close_connections = client.close
+
+    def close():
+        close_connections()
+        server.stop()
+        thread.join(30)
+        store.close()
+
+    client.close = close
+    client.waiting = lambda: server.waiting
+    return client
