@@ -51,6 +51,16 @@ WHERE epoch_id = (SELECT epoch_id FROM sqs_leases WHERE id = :first_id)
 _DELETE_FIRST_LEASE = "DELETE FROM sqs_leases WHERE id = :first_id"
 _DELETE_FIRST_MESSAGE = "DELETE FROM sqs_messages WHERE id = :first_id"
 
+# A message that died was received before, and is as if it had not been: but for its count and its first receive.
+_MARK_RECEIVED = "UPDATE sqs_leases SET receive_count = 1, first_received_at = sent_at"
+_INSERT_DEAD_LETTERS = """
+INSERT INTO sqs_dead_letters (id, epoch_id, source_queue_id, source_arn, receive_count, moved_at)
+SELECT l.id, l.epoch_id, q.id, :source_arn, l.receive_count, l.sent_at
+FROM (SELECT id FROM sqs_queues WHERE name = 'orders') AS q
+CROSS JOIN sqs_leases AS l
+"""
+_MARK_DEAD_LETTERS = "UPDATE sqs_queues SET holds_dead_letters = 1 WHERE name = 'dead'"
+
 
 @dataclass(frozen=True)
 class Fill:
@@ -67,12 +77,17 @@ class Fill:
 
 
 def make(
-    path: Path, *fills: Fill, age_ms: int = 0, retention_seconds: int = 345_600, body_bytes: int = 200
+    path: Path,
+    *fills: Fill,
+    name: str = "orders",
+    age_ms: int = 0,
+    retention_seconds: int = 345_600,
+    body_bytes: int = 200,
 ) -> None:
-    """Make a file with the queue `orders` and these messages in it, as if it had been made `age_ms` ago."""
+    """Make a file with a queue and these messages in it, as if it had been made `age_ms` ago."""
     clock = ManualClock(time.time_ns() // 1_000_000 - age_ms)
     with sqsqlite.connect(path, synchronous="OFF", clock=clock) as sqs:
-        queue = sqs.create_queue("orders", message_retention_period=retention_seconds)
+        queue = sqs.create_queue(name, message_retention_period=retention_seconds)
         queue.send("x" * body_bytes)
         first = {"first_id": 1}
         for fill in fills:
@@ -93,3 +108,14 @@ def make(
         expected = sum(fill.count for fill in fills)
         if len(queue) != expected:
             raise AssertionError(f"{len(queue)} messages in {path}, not {expected}")
+
+
+def make_dead_letters(path: Path, count: int) -> None:
+    """Make a file with the queue `orders` and, in its dead-letter queue `dead`, so many messages that came from it."""
+    make(path, Fill(count), name="dead")
+    with sqsqlite.connect(path, synchronous="OFF") as sqs:
+        orders = sqs.create_queue("orders", dead_letter_queue="dead", max_receive_count=1)
+        with sqs.transaction() as connection:
+            connection.execute(_MARK_RECEIVED)
+            connection.execute(_INSERT_DEAD_LETTERS, {"source_arn": orders.arn})
+            connection.execute(_MARK_DEAD_LETTERS)

@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [NAME ...] [--quick] [--folder DIRECTORY] [--results DIRECTORY] [--page FILE]
 
-Every row is printed as it comes. A whole run takes about a quarter of an hour, and wants the machine to itself.
+Every row is printed as it comes. A whole run takes about twenty minutes, and wants the machine to itself.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import throughput
 from rows import Figure, Row
 
 HERE = Path(__file__).parent
-FIGURES = ("group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair")
+FIGURES = ("group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair", "moves")
 NAMES = ("throughput", *FIGURES)
 
 

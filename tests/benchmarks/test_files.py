@@ -53,3 +53,12 @@ def test_locked_groups_hold_back_their_own_messages_alone(benchmark_module, tmp_
     benchmark_module("grouped_file").make_fifo(path, 2, 5, ahead=3)
     benchmark_module("receives").lock_groups(path, "orders.fifo", 3)
     assert sorted(_groups_as_received(path, "orders.fifo")) == ["group-0"] * 5 + ["group-1"] * 5
+
+
+def test_file_of_dead_letters_is_sound_and_knows_where_they_came_from(benchmark_module, tmp_path):
+    path = tmp_path / "queue.db"
+    benchmark_module("big_file").make_dead_letters(path, 20)
+    with sqsqlite.connect(path) as sqs:
+        assert check(sqs._store, bodies=True) == []
+        sources = [message.dead_letter_source_arn for message in sqs.queue("dead").receive(10)]
+        assert sources == [sqs.queue("orders").arn] * 10

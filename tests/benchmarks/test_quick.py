@@ -8,7 +8,7 @@ import pytest
 
 from tests.packaging.checkout import ROOT
 
-NAMES = ("throughput", "group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair")
+NAMES = ("throughput", "group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair", "moves")
 DOORS = {"bare", "full", "client", "Queue", "boto3"}
 
 
@@ -35,7 +35,21 @@ def test_every_door_gives_a_row_for_each_workload(result):
 
 def test_every_other_benchmark_gives_its_figures(result):
     figures = {figure["name"].partition(" ")[0] for figure in result["json"]["figures"]}
-    assert figures >= {"sends/s", "one", "longest", "opening", "median", "receive", "purge", "a", "20"}
+    assert figures >= {
+        "sends/s",
+        "one",
+        "longest",
+        "opening",
+        "median",
+        "receive",
+        "purge",
+        "a",
+        "20",
+        "FIFO",
+        "fair",
+        "p95",
+        "move",
+    }
 
 
 def test_result_says_when_where_and_of_what(result):
