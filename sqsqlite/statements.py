@@ -539,9 +539,11 @@ WHERE id = :id AND epoch_id = :epoch_id AND token IS NOT NULL AND visible_at > :
 
 CLASSIFY_LEASE = """
 -- Why a handle matched nothing: gone, another queue's by now, replaced, or ended. By the row id.
-SELECT l.epoch_id, l.token, l.visible_at, l.sent_at, l.received_at, e.discarded_at
+SELECT
+    l.epoch_id, l.token, l.visible_at, l.sent_at, l.received_at, e.discarded_at, q.message_retention_period_seconds
 FROM sqs_leases AS l
 JOIN sqs_epochs AS e ON e.id = l.epoch_id
+LEFT JOIN sqs_queues AS q ON q.id = e.queue_id
 WHERE l.id = :id
 """
 

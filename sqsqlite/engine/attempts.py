@@ -65,9 +65,10 @@ def replay(
 def _as_noted(
     tx: "Transaction", queue: Queue, attempt_id: str, lease_id: int, token: str, visible_at: int
 ) -> Any:
-    """The lease's row, if nobody has touched it since the attempt was answered."""
+    """The lease's row, if the message is there yet and nobody has touched it since the attempt was answered."""
     row = tx.execute(sql.SELECT_ATTEMPTED_LEASE, (lease_id, queue.epoch_id)).fetchone()
-    if row is None or row[2] is None or row[2].hex() != token or row[8] != visible_at:
+    gone = row is None or row[2] is None or row[5] <= queue.expired_at(tx.now_ms)
+    if gone or row[2].hex() != token or row[8] != visible_at:
         raise InvalidParameterValue(
             f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId "
             "is not valid anymore since the receive call is not retryable."

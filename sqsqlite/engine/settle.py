@@ -36,13 +36,12 @@ def classify(tx: "Transaction", queue: Queue, receipt: Receipt) -> Standing:
     row = tx.execute(sql.CLASSIFY_LEASE, {"id": receipt.lease_id}).fetchone()
     if row is None:
         return Standing(Lease.GONE)
-    epoch_id, token, visible_at, sent_at, received_at, discarded_at = row
-    if discarded_at is not None:
+    epoch_id, token, visible_at, sent_at, received_at, discarded_at, retention_seconds = row
+    # Discarded, or beyond the retention of the queue that it is in by now.
+    if discarded_at is not None or sent_at <= tx.now_ms - (retention_seconds or 0) * 1000:
         return Standing(Lease.GONE)
     if epoch_id != queue.epoch_id:
         return Standing(Lease.MOVED)
-    if sent_at <= queue.expired_at(tx.now_ms):
-        return Standing(Lease.GONE)
     if token != receipt.token:
         return Standing(Lease.REPLACED, received_at)
     return Standing(Lease.CURRENT if visible_at > tx.now_ms else Lease.ENDED, received_at)
