@@ -18,7 +18,7 @@ LOCKED := $(INSTALL) --require-hashes
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header
 
-.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock ddl bench clean
+.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock ddl contract bench clean
 
 help: ## Print the targets
 	@echo 'make TARGET [ARGS="..."]; each sets up what it needs in $(VENV).'
@@ -96,6 +96,10 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 ddl: $(READY) ## Write sqsqlite/store/ddl.py anew from sqsqlite/schema.py
 	@echo 'Writing sqsqlite/store/ddl.py'
 	@$(BIN)/python -m sqsqlite.migrations.write_ddl
+
+contract: $(READY) ## Write docs/contract.md anew from the rules in tests/contract and the tests marked with them
+	@echo 'Writing docs/contract.md'
+	@$(BIN)/python -m tests.contract.page
 
 bench: $(READY) ## Run the benchmarks, the peers beside ours
 	@echo 'Running the benchmarks'

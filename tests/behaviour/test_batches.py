@@ -43,6 +43,7 @@ def failure(entry_id, code, message):
 # The whole request
 
 
+@pytest.mark.rule("batch.1", "error.7")
 def test_a_batch_has_at_least_one_entry(queue, batch):
     with refused(
         queue.client,
@@ -52,6 +53,7 @@ def test_a_batch_has_at_least_one_entry(queue, batch):
         batch()
 
 
+@pytest.mark.rule("batch.2")
 def test_a_batch_has_at_most_10_entries(queue, batch):
     batch(*map(str, range(10)))
     with refused(
@@ -62,6 +64,7 @@ def test_a_batch_has_at_most_10_entries(queue, batch):
         batch(*map(str, range(11)))
 
 
+@pytest.mark.rule("batch.3", "batch.4", "batch.5")
 @pytest.mark.parametrize("entry_id", ["", "i" * 81, "a b", "a.b", "ä", "a\n"])
 def test_an_entrys_id_has_1_to_80_letters_digits_hyphens_and_underscores(queue, batch, entry_id):
     batch("i" * 80, "A-b_9")
@@ -69,12 +72,14 @@ def test_an_entrys_id_has_1_to_80_letters_digits_hyphens_and_underscores(queue, 
         batch("fine", entry_id)
 
 
+@pytest.mark.rule("batch.6", "batch.7")
 def test_the_ids_of_a_batch_are_distinct(queue, batch):
     """The first that repeats is named."""
     with refused(queue.client, "BatchEntryIdsNotDistinct", "Id b repeated."):
         batch("a", "b", "c", "b", "a")
 
 
+@pytest.mark.rule("batch.8")
 def test_what_is_wrong_with_a_batch_is_told_in_sqss_order(queue, batch):
     """Too many before ill-formed before repeated."""
     with refused(queue.client, "TooManyEntriesInBatchRequest", re.compile("You have sent 12")):
@@ -83,6 +88,7 @@ def test_what_is_wrong_with_a_batch_is_told_in_sqss_order(queue, batch):
         batch("a", "a", "a b")
 
 
+@pytest.mark.rule("batch.9", "batch.10", "batch.11")
 def test_a_batch_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
     """Bodies and user attributes of all entries together; nothing of a refused batch is sent."""
     attributes = {"name": {"DataType": "String", "StringValue": "value"}}
@@ -104,12 +110,14 @@ def test_a_batch_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
     assert queue.counts == (2, 0, 0)
 
 
+@pytest.mark.rule("batch.12")
 def test_a_batch_of_one_that_is_too_long_is_a_long_batch(queue):
     """Not a long message, as in a single send."""
     with refused(queue.client, "BatchRequestTooLong", re.compile(f"You have sent {BATCH_BYTES + 1} bytes")):
         queue.send_batch({"MessageBody": "x" * (BATCH_BYTES + 1)})
 
 
+@pytest.mark.rule("batch.13")
 def test_a_queues_maximum_message_size_does_not_limit_the_batch(make_queue):
     queue = make_queue(MaximumMessageSize=1024)
     answer = queue.send_batch(*[{"MessageBody": "x" * 1024}] * 10)
@@ -119,6 +127,7 @@ def test_a_queues_maximum_message_size_does_not_limit_the_batch(make_queue):
 # SendMessageBatch
 
 
+@pytest.mark.rule("metadata.8", "batch.14", "batch.21")
 def test_a_batchs_entries_are_sent_in_order_each_with_its_answer(queue):
     trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
     answer = queue.send_batch(
@@ -140,6 +149,7 @@ def test_a_batchs_entries_are_sent_in_order_each_with_its_answer(queue):
     assert re.fullmatch("[0-9a-f]{32}", third["MD5OfMessageSystemAttributes"])
 
 
+@pytest.mark.rule("batch.15")
 def test_each_entry_has_a_delay_of_its_own(make_queue, clock):
     queue = make_queue(DelaySeconds=5)
     queue.send_batch(
@@ -154,6 +164,7 @@ def test_each_entry_has_a_delay_of_its_own(make_queue, clock):
     assert seen == [["now"], ["the queue's"], ["later"]]
 
 
+@pytest.mark.rule("batch.16", "batch.17", "batch.18", "batch.19")
 def test_a_refused_entry_leaves_the_others_alone(make_queue):
     """200 in all; the failures carry Query codes, and say that the sender is at fault."""
     queue = make_queue(MaximumMessageSize=1024)
@@ -195,12 +206,14 @@ def test_a_refused_entry_leaves_the_others_alone(make_queue):
     assert queue.bodies() == ["first", "last"]
 
 
+@pytest.mark.rule("batch.16")
 def test_an_entry_with_a_forbidden_character_fails_by_itself(queue):
     answer = queue.send_batch({"MessageBody": "\0"}, {"MessageBody": "fine"})
     assert [(entry["Id"], entry["Code"]) for entry in answer["Failed"]] == [("0", "InvalidMessageContents")]
     assert queue.bodies() == ["fine"]
 
 
+@pytest.mark.rule("batch.16", "batch.20")
 def test_when_every_entry_fails_the_request_has_still_succeeded(queue):
     """And `Successful` is absent, as by SQS."""
     answer = queue.send_batch({"MessageBody": "x", "DelaySeconds": -1})
@@ -211,6 +224,7 @@ def test_when_every_entry_fails_the_request_has_still_succeeded(queue):
 # DeleteMessageBatch
 
 
+@pytest.mark.rule("batch.22", "handle.5", "handle.8", "handle.9")
 def test_a_batch_deletes_what_it_can(queue, make_queue):
     """Each handle succeeds or fails by itself; one that is gone is no failure."""
     queue.send_all("a", "b", "c")
@@ -234,6 +248,7 @@ def test_a_batch_deletes_what_it_can(queue, make_queue):
     assert queue.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("batch.17", "batch.24", "handle.14")
 def test_an_expired_handle_fails_by_itself(queue, clock):
     queue.send_all("a", "b")
     old = queue.receive_one(VisibilityTimeout=5)
@@ -245,6 +260,7 @@ def test_an_expired_handle_fails_by_itself(queue, clock):
     assert queue.bodies() == ["a"]
 
 
+@pytest.mark.rule("batch.22", "batch.23")
 def test_an_empty_handle_fails_by_itself(queue):
     answer = queue.delete_batch("")
     assert answer["Failed"] == [
@@ -252,6 +268,7 @@ def test_an_empty_handle_fails_by_itself(queue):
     ]
 
 
+@pytest.mark.rule("handle.5")
 def test_the_same_handle_twice_in_a_batch_is_no_failure(queue):
     queue.send()
     handle = queue.receive_one()["ReceiptHandle"]
@@ -263,6 +280,7 @@ def test_the_same_handle_twice_in_a_batch_is_no_failure(queue):
 # ChangeMessageVisibilityBatch
 
 
+@pytest.mark.rule("batch.25")
 def test_a_batch_gives_each_message_a_timeout_of_its_own(queue, clock):
     queue.send_all("a", "b", "c")
     handles = [message["ReceiptHandle"] for message in queue.receive(3)]
@@ -275,6 +293,7 @@ def test_a_batch_gives_each_message_a_timeout_of_its_own(queue, clock):
     assert seen == [["a"], [], ["b"], ["c"]]
 
 
+@pytest.mark.rule("batch.17", "batch.18", "batch.26", "handle.6", "handle.15", "error.8")
 def test_a_batch_changes_what_it_can(queue, clock):
     queue.send_all("a", "b", "c", "d")
     late, gone, fine, long = queue.receive(4)
@@ -296,6 +315,7 @@ def test_a_batch_changes_what_it_can(queue, clock):
     assert answer["Failed"][1]["Message"] == does_not_exist(gone)
 
 
+@pytest.mark.rule("batch.26", "batch.27")
 def test_an_entry_without_a_timeout_fails_by_itself(queue):
     """A default would hide the slip."""
     queue.send()
@@ -308,6 +328,7 @@ def test_an_entry_without_a_timeout_fails_by_itself(queue):
     ]
 
 
+@pytest.mark.rule("batch.6")
 def test_a_whole_batch_refused_changes_nothing(queue):
     """Not even for its good entries."""
     queue.send_all("a", "b")

@@ -35,6 +35,7 @@ def receive_and_fail(queue, clock, times=1):
 # RedrivePolicy
 
 
+@pytest.mark.rule("redrive.1", "redrive.2")
 def test_a_policy_is_shown_as_compact_json_with_a_whole_number(make_queue, dead):
     """Also when it was set as a text."""
     queue = make_queue(RedrivePolicy=policy(dead.arn, "3"))
@@ -42,16 +43,19 @@ def test_a_policy_is_shown_as_compact_json_with_a_whole_number(make_queue, dead)
     assert shown == f'{{"deadLetterTargetArn":"{dead.arn}","maxReceiveCount":3}}'
 
 
+@pytest.mark.rule("redrive.9")
 def test_there_is_no_policy_unless_set(queue):
     assert "RedrivePolicy" not in queue.attributes("All")
 
 
+@pytest.mark.rule("redrive.3")
 @pytest.mark.parametrize("count", [1, 1000])
 def test_max_receive_count_is_1_to_1000(make_queue, dead, count):
     queue = make_queue(RedrivePolicy=policy(dead.arn, count))
     assert json.loads(queue.attributes("RedrivePolicy")["RedrivePolicy"])["maxReceiveCount"] == count
 
 
+@pytest.mark.rule("redrive.3")
 @pytest.mark.parametrize("count", [0, -1, 1001])
 def test_other_counts_are_refused(make_queue, dead, count):
     text = json.dumps(policy(dead.arn, count))
@@ -70,6 +74,7 @@ def test_a_count_that_is_no_whole_number_is_refused(make_queue, dead, count):
         make_queue(RedrivePolicy=policy(dead.arn, count))
 
 
+@pytest.mark.rule("redrive.4")
 @pytest.mark.parametrize(
     "text", ["no json", "[]", "3", "{}", '{"maxReceiveCount": 3}', '{"deadLetterTargetArn": "ARN"}']
 )
@@ -84,6 +89,7 @@ def test_a_policy_is_json_with_both_members(make_queue, dead, text):
         dead.set(RedrivePolicy=text)
 
 
+@pytest.mark.rule("redrive.5")
 def test_a_dead_letter_queue_must_exist(make_queue, dead):
     for arn in (f"{dead.arn}-not", dead.arn.replace("000000000000", "111111111111")):
         text = json.dumps(policy(arn, 3))
@@ -96,6 +102,7 @@ def test_a_dead_letter_queue_must_exist(make_queue, dead):
     assert dead.client.list_queues()["QueueUrls"] == [dead.url]
 
 
+@pytest.mark.rule("redrive.6")
 def test_a_dead_letter_queue_is_in_the_same_region(make_queue, dead):
     text = json.dumps(policy(dead.arn.replace("us-east-1", "eu-west-1"), 3))
     with refused(
@@ -106,6 +113,7 @@ def test_a_dead_letter_queue_is_in_the_same_region(make_queue, dead):
         make_queue(RedrivePolicy=text)
 
 
+@pytest.mark.rule("redrive.7")
 def test_a_queue_is_not_its_own_dead_letter_queue(queue):
     with refused(queue.client, INVALID, re.compile("must not be the source queue itself")):
         queue.set(RedrivePolicy=policy(queue.arn, 3))
@@ -121,6 +129,7 @@ def test_a_refused_policy_leaves_the_old_one(source):
 # The move
 
 
+@pytest.mark.rule("redrive.10", "redrive.11")
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_receive_that_would_exceed_the_count_moves_the_message(make_queue, dead, clock, count):
     """With maxReceiveCount n the n-th receive returns it, and the next one finds nothing."""
@@ -142,6 +151,7 @@ def test_time_alone_moves_nothing(source, dead, clock):
     assert dead.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("redrive.11")
 def test_a_message_that_is_deleted_in_time_never_moves(source, dead, clock):
     source.send("fine")
     receive_and_fail(source, clock)
@@ -172,6 +182,7 @@ def test_many_exhausted_messages_move_in_one_receive(source, dead, clock):
     assert "".join(dead.bodies() + dead.bodies()) == "abcdefghijklmno"
 
 
+@pytest.mark.rule("redrive.12", "redrive.13", "redrive.16")
 def test_id_body_attributes_and_digests_move_along(source, dead, clock):
     """And the queue that it came from is told."""
     attributes = {"b": {"DataType": "Binary", "BinaryValue": b"\0"}}
@@ -192,6 +203,7 @@ def test_id_body_attributes_and_digests_move_along(source, dead, clock):
     assert after["Attributes"]["DeadLetterQueueSourceArn"] == source.arn
 
 
+@pytest.mark.rule("redrive.14")
 def test_the_receive_count_goes_on_in_the_dead_letter_queue(make_queue, dead, clock):
     """maxReceiveCount 1: its first receive there is its second."""
     queue = make_queue(RedrivePolicy=policy(dead.arn, 1))
@@ -203,6 +215,7 @@ def test_the_receive_count_goes_on_in_the_dead_letter_queue(make_queue, dead, cl
     assert dead.receive_one()["Attributes"]["ApproximateReceiveCount"] == "3"
 
 
+@pytest.mark.rule("redrive.17")
 def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_queue, clock):
     dead = make_queue("dead", DelaySeconds=900)
     queue = make_queue(RedrivePolicy=policy(dead.arn, 1))
@@ -212,6 +225,7 @@ def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_que
     assert dead.bodies() == ["poison"]
 
 
+@pytest.mark.rule("poll.9")
 def test_a_move_wakes_who_waits_at_the_dead_letter_queue(no_safety_net, source, dead, clock, background):
     source.send("poison")
     receive_and_fail(source, clock, 2)
@@ -221,6 +235,7 @@ def test_a_move_wakes_who_waits_at_the_dead_letter_queue(no_safety_net, source, 
     assert waiting.result(20) == ["poison"]
 
 
+@pytest.mark.rule("redrive.13", "redrive.14", "redrive.15")
 def test_a_message_may_move_on_along_a_chain_of_queues(make_queue, clock):
     """Each queue counts its own receives; the reported count is that of them all."""
     last = make_queue("last")
@@ -291,12 +306,14 @@ def test_two_sources_may_share_a_dead_letter_queue(make_queue, dead, clock):
     assert told == {queue.name: queue.arn for queue in sources}
 
 
+@pytest.mark.rule("redrive.10")
 def test_a_timeout_of_0_counts_towards_the_move(source, dead):
     source.send("poison")
     assert [source.bodies(VisibilityTimeout=0) for _ in range(3)] == [["poison"], ["poison"], []]
     assert dead.bodies() == ["poison"]
 
 
+@pytest.mark.rule("redrive.10")
 def test_giving_a_message_back_counts_towards_the_move(source, dead):
     source.send("poison")
     for _ in range(2):
@@ -318,6 +335,7 @@ def test_a_deleted_dead_letter_is_gone(source, dead, clock):
 # Changes of the policy
 
 
+@pytest.mark.rule("redrive.8")
 def test_without_a_policy_a_message_is_received_for_ever(source, dead, clock):
     """An empty text removes the policy, also where there is none."""
     source.send("poison")
@@ -337,6 +355,7 @@ def test_a_lowered_count_holds_from_the_next_receive_on(source, dead, clock):
     assert dead.bodies() == ["poison"]
 
 
+@pytest.mark.rule("redrive.18")
 def test_while_its_dead_letter_queue_is_missing_a_message_stays_where_it_is(source, dead, clock):
     """It is received again, not lost; a new queue of the name takes it."""
     source.send("poison")
@@ -360,6 +379,7 @@ def test_a_purge_of_the_source_leaves_its_dead_letters(source, dead, clock):
 # Retention
 
 
+@pytest.mark.rule("redrive.16")
 def test_retention_counts_from_the_send_in_the_dead_letter_queue_too(make_queue, clock):
     """One day in the source, four days' retention in the dead-letter queue: it is gone three days after the move."""
     dead = make_queue("dead", MessageRetentionPeriod=4 * DAY)
@@ -396,17 +416,20 @@ def test_an_allow_policy_is_shown_as_set_and_removed_by_an_empty_text(dead):
     assert dead.attributes("RedriveAllowPolicy") == {}
 
 
+@pytest.mark.rule("redrive.19")
 def test_deny_all_refuses_every_source(make_queue, dead):
     dead.set(RedriveAllowPolicy={"redrivePermission": "denyAll"})
     with refused(dead.client, INVALID, re.compile("permission")):
         make_queue(RedrivePolicy=policy(dead.arn, 3))
 
 
+@pytest.mark.rule("redrive.20")
 def test_allow_all_takes_every_source(make_queue, dead):
     dead.set(RedriveAllowPolicy={"redrivePermission": "allowAll"})
     assert "RedrivePolicy" in make_queue(RedrivePolicy=policy(dead.arn, 3)).attributes("All")
 
 
+@pytest.mark.rule("redrive.21")
 def test_by_queue_takes_the_sources_named(make_queue, dead):
     named, other = make_queue("named"), make_queue("other")
     dead.set(RedriveAllowPolicy={"redrivePermission": "byQueue", "sourceQueueArns": [named.arn]})
@@ -419,6 +442,7 @@ def arns(count):
     return [f"arn:aws:sqs:us-east-1:000000000000:q{number}" for number in range(count)]
 
 
+@pytest.mark.rule("redrive.22", "redrive.23", "redrive.24")
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -445,6 +469,7 @@ def test_an_allow_policy_names_1_to_10_sources_with_by_queue_and_only_then(dead,
 # ListDeadLetterSourceQueues
 
 
+@pytest.mark.rule("redrive.25", "redrive.26")
 def test_sources_are_listed_by_name(make_queue, dead):
     """The key is there even when there are none; only here it begins with a small q."""
     assert dead.client.list_dead_letter_source_queues(QueueUrl=dead.url)["queueUrls"] == []
@@ -456,6 +481,7 @@ def test_sources_are_listed_by_name(make_queue, dead):
     assert dead.client.list_dead_letter_source_queues(QueueUrl=dead.url)["queueUrls"] == [sources[1].url]
 
 
+@pytest.mark.rule("list.4", "list.5", "list.10")
 def test_sources_come_in_pages(make_queue, dead):
     urls = [make_queue(f"q{n}", RedrivePolicy=policy(dead.arn, 3)).url for n in range(3)]
     ask = dead.client.list_dead_letter_source_queues
@@ -469,6 +495,7 @@ def test_sources_come_in_pages(make_queue, dead):
     assert [url for page in pages for url in page["queueUrls"]] == urls
 
 
+@pytest.mark.rule("list.8")
 @pytest.mark.parametrize("number", [0, 1001])
 def test_max_results_of_sources_is_1_to_1000(dead, number):
     with refused(dead.client, INVALID, re.compile(f"^Value {number} for parameter MaxResults is invalid.")):

@@ -49,6 +49,7 @@ def test_one_clause_catches_every_error_of_sqs(sqs):
         sqs.list_queues(MaxResults=0)
 
 
+@pytest.mark.rule("error.13")
 def test_an_errors_text_names_code_operation_and_reason(sqs):
     with pytest.raises(sqs.exceptions.ClientError) as refused:
         sqs.list_queues(MaxResults=0)
@@ -59,6 +60,7 @@ def test_an_errors_text_names_code_operation_and_reason(sqs):
     assert refused.value.operation_name == "ListQueues"
 
 
+@pytest.mark.rule("error.9", "error.11", "error.12")
 def test_the_lower_case_message_stands_beside_errors_whose_codes_are_their_shapes(queue):
     """As boto3 adds it: for ReceiptHandleIsInvalid, but not where the Query code is another name."""
     with pytest.raises(queue.client.exceptions.ReceiptHandleIsInvalid) as refused:
@@ -73,18 +75,21 @@ def test_the_lower_case_message_stands_beside_errors_whose_codes_are_their_shape
     assert refused.value.response["Error"]["QueryErrorCode"] == INVALID
 
 
+@pytest.mark.rule("error.18")
 def test_an_answer_has_its_metadata(sqs):
     metadata = sqs.list_queues()["ResponseMetadata"]
     assert (metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == (200, 0)
     assert metadata["RequestId"]
 
 
+@pytest.mark.rule("error.14")
 def test_a_missing_member_is_told_before_sqs_is_asked(sqs):
     assert problem(sqs, "send_message", QueueUrl="nobody") == (
         'Missing required parameter in input: "MessageBody"'
     )
 
 
+@pytest.mark.rule("error.14")
 def test_a_missing_member_inside_is_told_by_its_place(sqs):
     attributes = {"a": {"StringValue": "x"}}
     assert (
@@ -97,12 +102,14 @@ def test_a_missing_member_inside_is_told_by_its_place(sqs):
     )
 
 
+@pytest.mark.rule("error.15")
 def test_an_unknown_member_is_told_with_those_there_are(sqs):
     assert problem(sqs, "purge_queue", QueueUrl="q", Force=True) == (
         'Unknown parameter in input: "Force", must be one of: QueueUrl'
     )
 
 
+@pytest.mark.rule("error.16")
 def test_a_member_of_the_wrong_type_is_told_with_its_value(sqs):
     assert problem(sqs, "purge_queue", QueueUrl=1) == (
         "Invalid type for parameter QueueUrl, value: 1, type: <class 'int'>, valid types: <class 'str'>"
@@ -112,6 +119,7 @@ def test_a_member_of_the_wrong_type_is_told_with_its_value(sqs):
     )
 
 
+@pytest.mark.rule("error.17")
 def test_none_is_not_the_same_as_left_out(sqs):
     assert problem(sqs, "receive_message", QueueUrl="q", WaitTimeSeconds=None) == (
         "Invalid type for parameter WaitTimeSeconds, value: None, type: <class 'NoneType'>, "
@@ -119,6 +127,7 @@ def test_none_is_not_the_same_as_left_out(sqs):
     )
 
 
+@pytest.mark.rule("error.16")
 def test_every_problem_is_told_at_once(sqs):
     assert problem(sqs, "change_message_visibility", QueueUrl=1, ReceiptHandle="x").splitlines() == [
         'Missing required parameter in input: "VisibilityTimeout"',

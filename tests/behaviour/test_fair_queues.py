@@ -17,17 +17,20 @@ def flooded(queue):
 # A group on a standard queue is nothing but a tenant
 
 
+@pytest.mark.rule("fair.2")
 def test_a_group_does_not_block(queue):
     """Several of its messages are in flight at once, to whoever asks."""
     queue.send_group("g", "a", "b", "c")
     assert [queue.bodies(1), queue.bodies(1), queue.bodies(1)] == [["a"], ["b"], ["c"]]
 
 
+@pytest.mark.rule("fair.3")
 def test_equal_messages_of_a_group_are_no_duplicates(queue):
     assert len({sent["MessageId"] for sent in queue.send_group("g", "a", "a", "a")}) == 3
     assert queue.bodies() == ["a", "a", "a"]
 
 
+@pytest.mark.rule("fair.1")
 def test_the_group_comes_back_with_the_message(queue):
     queue.send_group("g", "a")
     assert queue.receive_one(AttributeNames=["MessageGroupId"])["Attributes"] == {"MessageGroupId": "g"}
@@ -58,16 +61,19 @@ def test_every_message_is_received_once(flooded):
 # Turns
 
 
+@pytest.mark.rule("fair.6")
 def test_one_tenant_alone_is_served_in_order(flooded):
     assert flooded.bodies() + flooded.bodies() == [f"noisy-{number}" for number in range(20)]
 
 
+@pytest.mark.rule("fair.4")
 def test_two_tenants_take_turns(queue):
     queue.send_group("one", *"abcde")
     queue.send_group("two", "x", "y")
     assert queue.bodies() == ["a", "x", "b", "y", "c", "d", "e"]
 
 
+@pytest.mark.rule("fair.4")
 def test_a_flood_does_not_delay_tenants_that_come_after_it(flooded):
     """Each waits for one message of the flood, not for twenty."""
     for number in range(9):
@@ -75,18 +81,21 @@ def test_a_flood_does_not_delay_tenants_that_come_after_it(flooded):
     assert flooded.bodies() == ["noisy-0", *(f"quiet-{number}" for number in range(9))]
 
 
+@pytest.mark.rule("fair.4")
 def test_who_comes_while_a_backlog_is_worked_off_is_next(flooded):
     flooded.receive(10)
     flooded.send_group("quiet", "quiet")
     assert flooded.bodies(2) == ["quiet", "noisy-10"]
 
 
+@pytest.mark.rule("fair.4")
 def test_each_message_of_a_quiet_tenant_is_next_for_as_long_as_the_backlog_lasts(flooded):
     for number in range(10):
         flooded.send_group("quiet", f"quiet-{number}")
         assert f"quiet-{number}" in flooded.bodies(2)
 
 
+@pytest.mark.rule("fair.4")
 def test_a_tenant_that_holds_most_of_what_is_in_flight_does_not_delay_others(flooded):
     flooded.send_group("noisy", *(f"more-{number}" for number in range(20)))
     for _ in range(3):
@@ -95,12 +104,14 @@ def test_a_tenant_that_holds_most_of_what_is_in_flight_does_not_delay_others(flo
     assert flooded.bodies(1) == ["quiet"]
 
 
+@pytest.mark.rule("fair.4")
 def test_among_floods_the_turns_go_round(queue):
     for tenant in "xyz":
         queue.send_group(tenant, *(f"{tenant}{number}" for number in range(5)))
     assert queue.bodies(9) == [f"{tenant}{number}" for number in range(3) for tenant in "xyz"]
 
 
+@pytest.mark.rule("fair.4")
 def test_a_batch_of_several_tenants_takes_turns_too(queue):
     queue.send_batch(*({"MessageBody": f"a{number}", "MessageGroupId": "a"} for number in range(5)))
     queue.send_batch(*({"MessageBody": f"b{number}", "MessageGroupId": "b"} for number in range(2)))
@@ -118,6 +129,7 @@ def test_the_turns_outlive_the_client(open_sqs):
     assert again.bodies() == ["a", "quiet", *"bcdef"]
 
 
+@pytest.mark.rule("fair.11")
 def test_each_queue_has_turns_of_its_own(flooded, make_queue):
     other = make_queue("other")
     other.send_group("noisy", "a")
@@ -125,6 +137,7 @@ def test_each_queue_has_turns_of_its_own(flooded, make_queue):
     assert other.bodies() == ["a", "b"]
 
 
+@pytest.mark.rule("fair.11")
 def test_a_purge_forgets_the_turns(flooded):
     flooded.client.purge_queue(QueueUrl=flooded.url)
     flooded.send_group("noisy", "a")
@@ -135,11 +148,13 @@ def test_a_purge_forgets_the_turns(flooded):
 # Messages without a group
 
 
+@pytest.mark.rule("fair.5")
 def test_each_message_without_a_group_is_a_quiet_tenant_of_its_own(flooded):
     flooded.send_all("one", "two", "three")
     assert flooded.bodies(5) == ["noisy-0", "one", "two", "three", "noisy-1"]
 
 
+@pytest.mark.rule("fair.5")
 def test_messages_without_a_group_keep_their_order_and_their_place(flooded, clock):
     """One that comes back is received before those sent after it."""
     flooded.send_all("one", "two", "three")
@@ -151,6 +166,7 @@ def test_messages_without_a_group_keep_their_order_and_their_place(flooded, cloc
 # Messages that come back, or come later
 
 
+@pytest.mark.rule("fair.9")
 @pytest.mark.parametrize("way", ["given back", "timed out"])
 def test_a_message_that_comes_back_draws_a_new_turn(queue, clock, way):
     """Behind its own tenant's backlog, which may wait with it; others don't."""
@@ -180,6 +196,7 @@ def test_messages_of_a_tenant_that_always_fails_do_not_delay_others(queue, clock
                 queue.change(message, 0)
 
 
+@pytest.mark.rule("fair.10")
 def test_a_delayed_message_draws_its_turn_when_it_becomes_visible(queue, clock):
     """Until then it is no backlog that its tenant would wait for."""
     for number in range(10):
@@ -195,6 +212,7 @@ def test_a_delayed_message_draws_its_turn_when_it_becomes_visible(queue, clock):
 # Five quiet minutes
 
 
+@pytest.mark.rule("fair.7")
 def test_5_minutes_without_a_send_forget_the_backlogs_debt(flooded, clock):
     """What the tenant sends then is as quiet as anybody's."""
     clock.advance(FIVE_MINUTES, ms=1)
@@ -202,6 +220,7 @@ def test_5_minutes_without_a_send_forget_the_backlogs_debt(flooded, clock):
     assert flooded.bodies(2) == ["noisy-0", "anew"]
 
 
+@pytest.mark.rule("fair.8")
 def test_until_then_it_stands_behind_its_backlog(flooded, clock):
     """Each send begins the five minutes again."""
     clock.advance(200)
@@ -224,6 +243,7 @@ def test_a_send_of_a_tenant_ends_a_wait(no_safety_net, queue, background, clock)
     assert waiting.result(20) == ["a"]
 
 
+@pytest.mark.rule("fair.12")
 def test_dead_letters_keep_their_group_and_come_in_the_order_of_their_sending(make_queue, clock):
     dead = make_queue("dead")
     queue = make_queue(RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1})

@@ -60,6 +60,7 @@ def test_a_fifo_and_a_standard_queue_are_two_queues(create):
     assert (fifo.counts, standard.counts) == ((0, 0, 0), (1, 0, 0))
 
 
+@pytest.mark.rule("fifo-queue.8")
 @pytest.mark.parametrize("value", ["true", "True", "TRUE"])
 def test_fifo_queue_is_true_in_any_letter_case_and_shown_in_small_ones(create, value):
     assert create("a.fifo", FifoQueue=value).attributes("FifoQueue") == {"FifoQueue": "true"}
@@ -78,6 +79,7 @@ def test_a_deleted_name_is_free_again_after_60_seconds(sqs, create, clock):
 # Attributes
 
 
+@pytest.mark.rule("fifo-queue.1", "fifo-queue.2", "fifo-queue.8")
 def test_all_of_a_fresh_fifo_queue_is_exactly_this(create, clock):
     now = str(clock.now_ms() // 1000)
     assert create("a.fifo", FifoQueue="true").attributes("All") == {
@@ -118,6 +120,7 @@ def test_an_attribute_is_set_at_creation_and_later_alike(create, name, value, sh
     assert created.attributes(name) == changed.attributes(name) == {name: shown}
 
 
+@pytest.mark.rule("fifo-queue.3", "fifo-queue.4")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -141,6 +144,7 @@ def test_other_values_are_refused(fifo, create, name, value):
     assert fifo.attributes("All") == before
 
 
+@pytest.mark.rule("fifo-queue.5")
 def test_throughput_per_group_needs_the_scope_of_groups(create, fifo):
     """At creation, at a change, and when the scope is taken away from under it."""
     wrong = re.compile("^Invalid value for the parameter FifoThroughputLimit.")
@@ -166,6 +170,7 @@ def test_high_throughput_can_be_switched_off_again(make_fifo):
     }
 
 
+@pytest.mark.rule("fifo-queue.6", "fifo-queue.7")
 def test_a_queue_stays_what_it_was_made(fifo):
     fifo.set(FifoQueue="true")
     with refused(
@@ -212,6 +217,7 @@ def test_an_equal_queue_is_found(create):
         assert create("a.fifo", FifoQueue="True", **attributes).url == queue.url
 
 
+@pytest.mark.rule("fifo-queue.9")
 @pytest.mark.parametrize(
     ("name", "value"), [("ContentBasedDeduplication", "true"), ("DeduplicationScope", "messageGroup")]
 )
@@ -225,6 +231,7 @@ def test_a_queue_with_another_value_is_an_error(sqs, create, name, value):
         create("a.fifo", FifoQueue="true", **{name: value})
 
 
+@pytest.mark.rule("fifo-queue.9")
 def test_current_values_are_compared_not_first_ones(sqs, create):
     queue = create("a.fifo", FifoQueue="true")
     queue.set(ContentBasedDeduplication="true")
@@ -241,6 +248,7 @@ def test_a_fifo_queue_has_tags(sqs):
 # Counts
 
 
+@pytest.mark.rule("fifo-queue.10")
 def test_counts_follow_a_group_through_its_life(make_fifo, clock):
     """(visible, in flight, delayed): those blocked behind a message in flight are visible."""
     queue = make_fifo(DelaySeconds=5)

@@ -19,6 +19,7 @@ def failures(answer):
 # SendMessageBatch
 
 
+@pytest.mark.rule("fifo-send.3", "fifo-send.17")
 def test_each_entry_is_answered_with_its_sequence_number_in_order(fifo):
     answer = fifo.send_batch(*(entry(body) for body in "abcdefghij"))
     assert "Failed" not in answer
@@ -32,11 +33,13 @@ def test_each_entry_is_answered_with_its_sequence_number_in_order(fifo):
     assert all(re.fullmatch("[0-9]{20}", number) for number in numbers)
 
 
+@pytest.mark.rule("fifo-order.6")
 def test_entries_of_several_groups_keep_the_order_of_each(fifo):
     fifo.send_batch(*(entry(f"{group}{number}", group) for number in range(3) for group in "xyz"))
     assert fifo.bodies() == [f"{group}{number}" for group in "xyz" for number in range(3)]
 
 
+@pytest.mark.rule("deduplication.2", "deduplication.3", "deduplication.12")
 def test_duplicates_within_a_batch_are_one_message(fifo):
     """Each is answered as the first of them."""
     answer = fifo.send_batch(entry("a"), entry("b"), entry("a"), entry("c"), entry("a", "other"))
@@ -47,6 +50,7 @@ def test_duplicates_within_a_batch_are_one_message(fifo):
     assert fifo.bodies() == ["a", "b", "c"]
 
 
+@pytest.mark.rule("deduplication.4")
 def test_explicit_ids_within_a_batch_decide(make_fifo):
     queue = make_fifo(ContentBasedDeduplication="false")
     queue.send_batch(
@@ -57,12 +61,14 @@ def test_explicit_ids_within_a_batch_decide(make_fifo):
     assert queue.bodies() == ["a", "a"]
 
 
+@pytest.mark.rule("deduplication.13")
 def test_with_scope_message_group_each_group_of_a_batch_has_its_own(make_fifo):
     queue = make_fifo(DeduplicationScope="messageGroup")
     queue.send_batch(entry("a", "one"), entry("a", "two"), entry("a", "one"))
     assert queue.bodies() == ["a", "a"]
 
 
+@pytest.mark.rule("deduplication.1")
 def test_a_batch_sent_again_is_answered_as_before(fifo):
     entries = [entry(body) for body in "abc"]
     first = fifo.send_batch(*entries)
@@ -77,12 +83,14 @@ def test_what_of_a_batch_was_sent_before_is_not_sent_again(fifo):
     assert fifo.bodies() == ["b", "a", "c"]
 
 
+@pytest.mark.rule("fifo-send.7")
 def test_one_entry_without_a_group_refuses_the_whole_batch(fifo):
     with refused(fifo.client, INVALID, NO_GROUP):
         fifo.send_batch(entry("a"), {"MessageBody": "b"}, entry("c"))
     assert fifo.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("fifo-send.8")
 def test_one_entry_without_a_deduplication_id_refuses_the_whole_batch(make_fifo):
     queue = make_fifo(ContentBasedDeduplication="false")
     with refused(queue.client, INVALID, NO_DEDUPLICATION):
@@ -90,6 +98,7 @@ def test_one_entry_without_a_deduplication_id_refuses_the_whole_batch(make_fifo)
     assert queue.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("fifo-send.7")
 def test_a_refused_batch_was_no_first_send(fifo):
     with refused(fifo.client, INVALID, NO_GROUP):
         fifo.send_batch(entry("a"), {"MessageBody": "b"})
@@ -97,6 +106,7 @@ def test_a_refused_batch_was_no_first_send(fifo):
     assert fifo.bodies() == ["a"]
 
 
+@pytest.mark.rule("fifo-send.13")
 def test_an_entry_refused_by_itself_leaves_the_others_in_order(make_fifo):
     queue = make_fifo(MaximumMessageSize=1024)
     answer = queue.send_batch(
@@ -117,6 +127,7 @@ def test_an_entry_refused_by_itself_leaves_the_others_in_order(make_fifo):
     assert queue.bodies() == ["a", "c", "f"]
 
 
+@pytest.mark.rule("fifo-send.16")
 def test_a_refused_entry_was_no_first_send(fifo):
     """The same body further down in the batch is sent."""
     answer = fifo.send_batch(entry("a", DelaySeconds=5), entry("a"))
@@ -124,6 +135,7 @@ def test_a_refused_entry_was_no_first_send(fifo):
     assert fifo.bodies() == ["a"]
 
 
+@pytest.mark.rule("fifo-visibility.9")
 def test_a_batch_has_the_queues_delay(make_fifo, clock):
     queue = make_fifo(DelaySeconds=5)
     queue.send_batch(entry("a"), entry("b"))
@@ -142,6 +154,7 @@ def test_a_batch_is_checked_as_on_every_queue(fifo):
 # DeleteMessageBatch
 
 
+@pytest.mark.rule("fifo-order.5")
 def test_a_batch_of_deletes_releases_the_group_when_none_is_left_in_flight(fifo):
     fifo.send_group("g", *"abcde")
     handles = [message["ReceiptHandle"] for message in fifo.receive(3)]
@@ -160,6 +173,7 @@ def test_a_batch_deletes_a_group_in_any_order(fifo, order):
     assert fifo.bodies() == ["d"]
 
 
+@pytest.mark.rule("fifo-visibility.6")
 def test_a_batch_deletes_what_it_can(either, clock):
     """In both modes: an expired handle fails by itself, and its message stays in its place."""
     queue = BoundQueue.create_fifo(either)
@@ -214,6 +228,7 @@ def test_a_batch_gives_a_whole_group_back(fifo):
     assert fifo.bodies() == ["a", "b", "c"]
 
 
+@pytest.mark.rule("fifo-visibility.7")
 def test_a_batch_changes_what_it_can(fifo, clock):
     fifo.send_group("one", "a", "b")
     fifo.send_group("two", "c")

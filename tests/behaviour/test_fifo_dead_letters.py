@@ -39,6 +39,7 @@ def shown(message, *names):
 # Which queue may be whose
 
 
+@pytest.mark.rule("fifo-redrive.1")
 @pytest.mark.parametrize(
     ("source", "target"), [("source", "dead.fifo"), ("source.fifo", "dead")], ids=["standard", "fifo"]
 )
@@ -78,6 +79,7 @@ def test_a_fifo_queue_says_which_sources_it_takes(make_fifo, dead):
 # The move
 
 
+@pytest.mark.rule("fifo-redrive.2", "fifo-redrive.3")
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_receive_that_would_exceed_the_count_moves_the_message(make_fifo, dead, clock, count):
     queue = make_fifo(RedrivePolicy=policy(dead.arn, count))
@@ -89,6 +91,7 @@ def test_the_receive_that_would_exceed_the_count_moves_the_message(make_fifo, de
     assert dead.bodies() == ["poison"]
 
 
+@pytest.mark.rule("fifo-redrive.4")
 def test_the_move_frees_the_group(source, dead, clock):
     """In the same receive: what was behind the poison is there at once."""
     source.send_group("g", "poison", "good", "better")
@@ -117,6 +120,7 @@ def test_a_whole_group_of_poison_moves_in_one_receive(source, dead, clock):
     assert dead.counts == (0, 10, 0)
 
 
+@pytest.mark.rule("fifo-redrive.4")
 def test_poison_of_several_groups_moves_and_others_take_its_place(source, dead, clock):
     for group in "xyz":
         source.send_group(group, f"{group} poison")
@@ -145,6 +149,7 @@ def test_time_alone_moves_nothing(source, dead, clock):
     assert (source.counts, dead.counts) == ((2, 0, 0), (0, 0, 0))
 
 
+@pytest.mark.rule("fifo-redrive.2", "fifo-redrive.4")
 def test_giving_a_message_back_counts_towards_the_move(source, dead):
     source.send_group("g", "poison", "good")
     for _ in range(2):
@@ -153,6 +158,7 @@ def test_giving_a_message_back_counts_towards_the_move(source, dead):
     assert dead.bodies() == ["poison"]
 
 
+@pytest.mark.rule("fifo-redrive.2")
 def test_a_lowered_count_holds_from_the_next_receive_on(source, dead, clock):
     source.send_group("g", "poison", "good")
     receive_and_fail(source, clock)
@@ -170,6 +176,7 @@ def test_without_a_policy_a_message_blocks_its_group_for_ever(source, dead, cloc
     assert dead.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("fifo-redrive.10")
 def test_without_its_dead_letter_queue_a_message_stays_first_of_its_group(source, dead, clock):
     source.send_group("g", "poison", "behind")
     receive_and_fail(source, clock, 2)
@@ -196,6 +203,7 @@ def test_group_body_and_attributes_move_along(source, dead, clock):
     assert "DeadLetterQueueSourceArn" not in before["Attributes"]
 
 
+@pytest.mark.rule("fifo-redrive.6")
 def test_the_deduplication_id_there_is_the_messages_own_id(source, dead, clock):
     """So two that had one id, more than five minutes apart, are two there too."""
     sent = source.send("poison", MessageGroupId="g", MessageDeduplicationId="d")
@@ -213,6 +221,7 @@ def test_a_message_there_has_a_sequence_number(source, dead, clock):
     assert all(re.fullmatch("[0-9]{20}", number) for number in numbers)
 
 
+@pytest.mark.rule("fifo-redrive.7")
 def test_the_receive_count_goes_on(make_fifo, dead, clock):
     queue = make_fifo(RedrivePolicy=policy(dead.arn, 1))
     queue.send_group("g", "poison")
@@ -223,6 +232,7 @@ def test_the_receive_count_goes_on(make_fifo, dead, clock):
     assert shown(dead.receive_one(), "ApproximateReceiveCount") == ("3",)
 
 
+@pytest.mark.rule("fifo-redrive.12")
 def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_fifo, clock):
     dead = make_fifo("dead.fifo", DelaySeconds=900)
     queue = make_fifo(RedrivePolicy=policy(dead.arn, 1))
@@ -233,6 +243,7 @@ def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_fif
     assert dead.bodies() == ["poison"]
 
 
+@pytest.mark.rule("fifo-redrive.11")
 def test_the_source_still_remembers_what_moved(source, dead):
     """A sender that tries again puts no second one behind the first."""
     [first] = source.send_group("g", "poison")
@@ -259,6 +270,7 @@ def test_the_old_handle_settles_nothing_there(source, dead, clock):
 # Groups in the dead-letter queue
 
 
+@pytest.mark.rule("fifo-redrive.5")
 def test_the_group_is_in_order_there_and_blocks(source, dead, clock):
     source.send_group("g", "a", "b")
     source.send_group("other", "c")
@@ -271,6 +283,7 @@ def test_the_group_is_in_order_there_and_blocks(source, dead, clock):
     assert dead.bodies() == ["b"]
 
 
+@pytest.mark.rule("fifo-redrive.5")
 def test_a_message_that_moves_later_stands_behind_its_group_there(source, dead, clock):
     source.send_group("g", "a", "b")
     receive_and_fail(source, clock, 2)
@@ -285,6 +298,7 @@ def test_a_message_that_moves_later_stands_behind_its_group_there(source, dead, 
     assert dead.bodies() == ["b"]
 
 
+@pytest.mark.rule("fifo-redrive.5")
 def test_messages_sent_to_it_directly_share_its_groups(source, dead, clock):
     dead.send_group("g", "sent here")
     source.send_group("g", "poison")
@@ -303,6 +317,7 @@ def test_a_move_wakes_who_waits_there(no_safety_net, source, dead, clock, backgr
     assert waiting.result(20) == ["poison"]
 
 
+@pytest.mark.rule("fifo-redrive.6", "fifo-redrive.7")
 def test_a_message_may_move_on_along_a_chain_of_queues(make_fifo, clock):
     """Each queue counts its own receives; the reported count is that of them all. The group goes along."""
     last = make_fifo("last.fifo")
@@ -346,6 +361,7 @@ def old_poison(client, clock):
     return dead, sent_at
 
 
+@pytest.mark.rule("fifo-redrive.8")
 def test_a_moved_message_keeps_its_age(sqs, clock):
     """As in a standard queue: it is gone three days after the move."""
     dead, sent_at = old_poison(sqs, clock)
@@ -356,6 +372,7 @@ def test_a_moved_message_keeps_its_age(sqs, clock):
     assert dead.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("fifo-redrive.9")
 def test_at_amazon_a_moved_message_begins_a_new_age(aws, clock):
     """compat="aws": the whole retention there, from the move on."""
     dead, sent_at = old_poison(aws, clock)

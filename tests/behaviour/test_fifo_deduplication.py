@@ -27,6 +27,7 @@ def send(queue, body="a", group_id="g", deduplication_id="d"):
 # What a duplicate is
 
 
+@pytest.mark.rule("deduplication.1", "deduplication.2", "deduplication.3")
 def test_a_duplicate_is_answered_as_its_original_and_not_stored(explicit):
     """Success, with the original's id and sequence number."""
     first = send(explicit)
@@ -35,6 +36,7 @@ def test_a_duplicate_is_answered_as_its_original_and_not_stored(explicit):
     assert explicit.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("deduplication.1", "deduplication.4")
 def test_the_id_decides_and_not_the_body(explicit):
     """The first body stays; the digest answered is that of the body just sent."""
     first = send(explicit, "test")
@@ -45,15 +47,18 @@ def test_the_id_decides_and_not_the_body(explicit):
     assert explicit.bodies() == ["test"]
 
 
+@pytest.mark.rule("deduplication.4")
 def test_equal_bodies_under_different_ids_are_two_messages(explicit):
     assert not same(send(explicit, deduplication_id="d"), send(explicit, deduplication_id="e"))
     assert explicit.bodies() == ["a", "a"]
 
 
+@pytest.mark.rule("deduplication.16")
 def test_ids_differ_by_letter_case(explicit):
     assert not same(send(explicit, deduplication_id="d"), send(explicit, deduplication_id="D"))
 
 
+@pytest.mark.rule("deduplication.11")
 def test_each_queue_remembers_its_own(explicit, make_fifo):
     other = make_fifo("other.fifo")
     assert not same(send(explicit), send(other))
@@ -63,6 +68,7 @@ def test_each_queue_remembers_its_own(explicit, make_fifo):
 # By content
 
 
+@pytest.mark.rule("deduplication.2")
 def test_by_content_equal_bodies_are_duplicates(fifo):
     first, second = fifo.send_group("g", "a", "a")
     assert same(first, second)
@@ -71,6 +77,7 @@ def test_by_content_equal_bodies_are_duplicates(fifo):
     assert fifo.bodies() == ["a", "b"]
 
 
+@pytest.mark.rule("deduplication.5")
 def test_the_id_made_from_the_content_is_the_bodys_sha_256(fifo):
     """Of its UTF-8, in lower-case hexadecimal."""
     fifo.send_group("g", "grün")
@@ -80,6 +87,7 @@ def test_the_id_made_from_the_content_is_the_bodys_sha_256(fifo):
     )
 
 
+@pytest.mark.rule("deduplication.6")
 def test_attributes_are_no_part_of_the_content(fifo):
     first = fifo.send("a", MessageGroupId="g")
     attributes = {"n": {"DataType": "Number", "StringValue": "1"}}
@@ -89,6 +97,7 @@ def test_attributes_are_no_part_of_the_content(fifo):
     assert fifo.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("deduplication.4")
 def test_an_explicit_id_goes_before_the_content(fifo):
     first = fifo.send("a", MessageGroupId="g")
     assert not same(first, send(fifo, "a", deduplication_id="d"))
@@ -96,11 +105,13 @@ def test_an_explicit_id_goes_before_the_content(fifo):
     assert fifo.bodies() == ["a", "a"]
 
 
+@pytest.mark.rule("deduplication.5")
 def test_an_explicit_id_may_name_what_the_content_made(fifo):
     first = fifo.send("a", MessageGroupId="g")
     assert same(first, send(fifo, "b", deduplication_id=hashlib.sha256(b"a").hexdigest()))
 
 
+@pytest.mark.rule("deduplication.5")
 def test_what_was_sent_by_an_explicit_id_is_remembered_when_content_is_switched_on(explicit):
     first = send(explicit, "a", deduplication_id=hashlib.sha256(b"a").hexdigest())
     explicit.set(ContentBasedDeduplication="true")
@@ -110,6 +121,7 @@ def test_what_was_sent_by_an_explicit_id_is_remembered_when_content_is_switched_
 # For five minutes
 
 
+@pytest.mark.rule("deduplication.7")
 def test_an_id_is_remembered_for_5_minutes_to_the_millisecond(explicit, clock):
     first = send(explicit)
     clock.advance(FIVE_MINUTES, ms=-1)
@@ -121,6 +133,7 @@ def test_an_id_is_remembered_for_5_minutes_to_the_millisecond(explicit, clock):
     assert explicit.counts == (2, 0, 0)
 
 
+@pytest.mark.rule("deduplication.7", "deduplication.8")
 def test_the_5_minutes_begin_at_the_first_send_and_no_duplicate_prolongs_them(explicit, clock):
     first = send(explicit)
     for _ in range(4):
@@ -130,6 +143,7 @@ def test_the_5_minutes_begin_at_the_first_send_and_no_duplicate_prolongs_them(ex
     assert not same(send(explicit), first)
 
 
+@pytest.mark.rule("deduplication.7")
 def test_after_5_minutes_the_id_is_remembered_anew(explicit, clock):
     send(explicit)
     clock.advance(FIVE_MINUTES)
@@ -140,6 +154,7 @@ def test_after_5_minutes_the_id_is_remembered_anew(explicit, clock):
     assert not same(send(explicit), second)
 
 
+@pytest.mark.rule("deduplication.1", "deduplication.9")
 def test_a_message_that_is_in_flight_or_deleted_is_remembered(explicit):
     """What was done is not done twice because the sender tried again."""
     first = send(explicit)
@@ -194,6 +209,7 @@ def test_of_senders_at_the_same_time_one_is_the_first(explicit, background):
     assert explicit.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("deduplication.10")
 def test_a_purge_forgets_every_id(explicit):
     first = send(explicit)
     explicit.client.purge_queue(QueueUrl=explicit.url)
@@ -213,6 +229,7 @@ def test_a_queue_of_the_same_name_remembers_nothing(fifo, clock):
 # Within a scope
 
 
+@pytest.mark.rule("fifo-queue.2", "deduplication.12")
 def test_unless_said_an_id_is_remembered_for_the_whole_queue(explicit):
     """The same id in another group is a duplicate; the message stays in its first group."""
     first = send(explicit, group_id="one")
@@ -220,6 +237,7 @@ def test_unless_said_an_id_is_remembered_for_the_whole_queue(explicit):
     assert [message["Attributes"]["MessageGroupId"] for message in explicit.receive(10)] == ["one"]
 
 
+@pytest.mark.rule("deduplication.13")
 @pytest.mark.parametrize("throughput", ["perQueue", "perMessageGroupId"])
 def test_with_scope_message_group_each_group_remembers_its_own(make_fifo, throughput):
     """Whatever the throughput limit."""
@@ -232,6 +250,7 @@ def test_with_scope_message_group_each_group_remembers_its_own(make_fifo, throug
     assert queue.counts == (2, 0, 0)
 
 
+@pytest.mark.rule("deduplication.13")
 def test_a_groups_memory_ends_with_its_own_5_minutes(make_fifo, clock):
     queue = make_fifo(DeduplicationScope="messageGroup")
     first = send(queue, group_id="one")
@@ -242,6 +261,7 @@ def test_a_groups_memory_ends_with_its_own_5_minutes(make_fifo, clock):
     assert same(send(queue, group_id="two"), second)
 
 
+@pytest.mark.rule("deduplication.12", "deduplication.13", "deduplication.14")
 def test_a_new_scope_holds_for_later_sends(make_fifo):
     queue = make_fifo()
     queue.set(DeduplicationScope="messageGroup")
@@ -272,6 +292,7 @@ def test_where_several_groups_had_the_id_a_duplicate_is_that_of_its_own_group(ma
     assert queue.counts == (3, 0, 0)
 
 
+@pytest.mark.rule("deduplication.15")
 @pytest.mark.parametrize(("old", "new"), [("queue", "messageGroup"), ("messageGroup", "queue")])
 def test_at_amazon_a_queue_keeps_the_scope_it_was_made_with(aws, old, new):
     """compat="aws": the attribute tells the new one, and nothing follows from it."""

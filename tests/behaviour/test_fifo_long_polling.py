@@ -29,6 +29,7 @@ def test_a_send_to_a_free_group_ends_the_wait(fifo, poll):
     assert waiting.result(20) == ["at last"]
 
 
+@pytest.mark.rule("fifo-order.12")
 def test_a_send_to_a_blocked_group_does_not_end_the_wait(fifo, poll, clock):
     fifo.send_group("blocked", "a")
     fifo.receive_one()
@@ -40,6 +41,7 @@ def test_a_send_to_a_blocked_group_does_not_end_the_wait(fifo, poll, clock):
     assert waiting.result(20) == ["c"]
 
 
+@pytest.mark.rule("deduplication.9")
 def test_a_duplicate_does_not_end_the_wait(fifo, poll, clock):
     fifo.send_group("g", "a")
     fifo.delete(fifo.receive_one())
@@ -51,6 +53,7 @@ def test_a_duplicate_does_not_end_the_wait(fifo, poll, clock):
     assert waiting.result(20) == ["b"]
 
 
+@pytest.mark.rule("fifo-order.13")
 def test_a_delete_that_releases_the_group_ends_the_wait(fifo, poll):
     fifo.send_group("g", "a", "b")
     held = fifo.receive_one()
@@ -124,6 +127,7 @@ def test_the_end_of_a_delay_ends_the_wait(make_fifo, poll, clock):
     assert waiting.result(20) == ["a"]
 
 
+@pytest.mark.rule("fifo-visibility.10")
 def test_a_shorter_delay_of_the_queue_ends_the_wait(make_fifo, poll):
     queue = make_fifo(DelaySeconds=900)
     queue.send_group("g", "a")

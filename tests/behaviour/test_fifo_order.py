@@ -27,11 +27,13 @@ def delete_all(queue, messages):
 # Inside a group
 
 
+@pytest.mark.rule("fifo-order.1")
 def test_a_group_comes_in_the_order_it_was_sent(fifo):
     fifo.send_group("g", *"abcdefghij")
     assert "".join(fifo.bodies(10)) == "abcdefghij"
 
 
+@pytest.mark.rule("fifo-order.4")
 def test_a_group_comes_in_order_one_by_one(fifo):
     fifo.send_group("g", *"abcde")
     taken = []
@@ -41,12 +43,14 @@ def test_a_group_comes_in_order_one_by_one(fifo):
     assert taken == list("abcde")
 
 
+@pytest.mark.rule("fifo-send.4")
 def test_sequence_numbers_of_a_receive_grow(fifo):
     fifo.send_group("g", *"abcde")
     numbers = [message["Attributes"]["SequenceNumber"] for message in fifo.receive(10)]
     assert numbers == sorted(set(numbers))
 
 
+@pytest.mark.rule("fifo-order.1")
 def test_a_batch_is_sent_in_the_order_of_its_entries(fifo):
     fifo.send_batch(*({"MessageBody": body, "MessageGroupId": "g"} for body in "jihgfedcba"))
     assert "".join(fifo.bodies()) == "jihgfedcba"
@@ -65,6 +69,7 @@ def test_the_order_outlives_the_client(open_sqs):
 # A message in flight blocks its group
 
 
+@pytest.mark.rule("fifo-order.2")
 def test_a_message_in_flight_blocks_the_rest_of_its_group(fifo):
     """Also what is sent to it later."""
     fifo.send_group("g", "a", "b")
@@ -73,12 +78,14 @@ def test_a_message_in_flight_blocks_the_rest_of_its_group(fifo):
     assert fifo.bodies() == []
 
 
+@pytest.mark.rule("fifo-order.2")
 def test_whoever_else_receives_finds_the_group_blocked(fifo, open_sqs):
     fifo.send_group("g", "a", "b")
     fifo.receive_one()
     assert BoundQueue(open_sqs(), fifo.url).bodies() == []
 
 
+@pytest.mark.rule("fifo-queue.10")
 def test_blocked_messages_count_as_visible(fifo):
     """In flight is only what was received."""
     fifo.send_group("g", *"abcde")
@@ -86,6 +93,7 @@ def test_blocked_messages_count_as_visible(fifo):
     assert fifo.counts == (3, 2, 0)
 
 
+@pytest.mark.rule("fifo-order.3")
 def test_a_blocked_group_does_not_block_the_others(three_groups):
     three_groups.receive(3)
     assert three_groups.bodies(3) == ["two-0", "two-1", "two-2"]
@@ -93,12 +101,14 @@ def test_a_blocked_group_does_not_block_the_others(three_groups):
     assert three_groups.bodies(3) == []
 
 
+@pytest.mark.rule("fifo-order.4")
 def test_when_all_in_flight_are_deleted_the_group_goes_on_at_once(fifo):
     fifo.send_group("g", *"abcd")
     delete_all(fifo, fifo.receive(2))
     assert fifo.bodies() == ["c", "d"]
 
 
+@pytest.mark.rule("fifo-order.5")
 @pytest.mark.parametrize("deleted", [0, 1, 2])
 def test_while_one_in_flight_is_left_the_group_waits(fifo, deleted):
     """Whichever was deleted before it."""
@@ -112,6 +122,7 @@ def test_while_one_in_flight_is_left_the_group_waits(fifo, deleted):
     assert fifo.bodies() == ["d"]
 
 
+@pytest.mark.rule("fifo-order.1")
 @pytest.mark.parametrize("deleted", ["a", "b", "c"])
 def test_what_was_not_deleted_comes_again_before_the_rest(fifo, clock, deleted):
     fifo.send_group("g", *"abcd")
@@ -123,6 +134,7 @@ def test_what_was_not_deleted_comes_again_before_the_rest(fifo, clock, deleted):
     assert fifo.bodies() == [body for body in "abcd" if body != deleted]
 
 
+@pytest.mark.rule("fifo-order.2", "fifo-order.3")
 def test_a_message_that_is_not_deleted_blocks_its_group_again_and_again(fifo, clock):
     """Head of line: its group never passes it, the others do."""
     fifo.send_group("g", "poison", "behind")
@@ -152,6 +164,7 @@ def test_a_group_blocked_stays_so_when_the_file_is_opened_again(open_sqs, clock)
 # Among groups
 
 
+@pytest.mark.rule("fifo-order.6", "fifo-order.7")
 def test_a_receive_takes_all_it_can_of_one_group_before_the_next(three_groups):
     assert three_groups.bodies(8) == [
         *("one-0", "one-1", "one-2"),
@@ -161,12 +174,14 @@ def test_a_receive_takes_all_it_can_of_one_group_before_the_next(three_groups):
     assert three_groups.bodies() == []
 
 
+@pytest.mark.rule("fifo-order.6")
 def test_a_group_that_is_only_partly_taken_waits_for_the_rest(three_groups):
     assert three_groups.bodies(2) == ["one-0", "one-1"]
     assert three_groups.bodies(4) == ["two-0", "two-1", "two-2", "three-0"]
     assert three_groups.bodies() == []
 
 
+@pytest.mark.rule("fifo-order.8")
 def test_the_group_that_waits_longest_comes_first(fifo, clock):
     for group in ("z", "a", "m"):
         fifo.send_group(group, f"of {group}")
@@ -174,6 +189,7 @@ def test_the_group_that_waits_longest_comes_first(fifo, clock):
     assert [fifo.bodies(1) for _ in range(3)] == [["of z"], ["of a"], ["of m"]]
 
 
+@pytest.mark.rule("fifo-order.9")
 @pytest.mark.parametrize("way", ["deleted", "given back", "timed out"])
 def test_a_released_group_goes_behind_those_that_wait(three_groups, clock, way):
     message = three_groups.receive_one(VisibilityTimeout=5)
@@ -187,6 +203,7 @@ def test_a_released_group_goes_behind_those_that_wait(three_groups, clock, way):
     assert [three_groups.bodies(1) for _ in range(3)] == [["two-0"], ["three-0"], [again]]
 
 
+@pytest.mark.rule("fifo-order.8", "fifo-order.9")
 def test_groups_take_turns(three_groups, clock):
     """Served one message at a time, none waits for the end of another."""
     taken = []
@@ -219,6 +236,7 @@ def test_a_group_that_was_empty_is_a_new_one(fifo, clock):
     assert fifo.bodies() == ["b", "c"]
 
 
+@pytest.mark.rule("fifo-order.3", "fifo-order.10")
 def test_a_receive_looks_past_any_number_of_blocked_groups(fifo):
     """And past a long backlog of one blocked group."""
     for number in range(25):
@@ -232,6 +250,7 @@ def test_a_receive_looks_past_any_number_of_blocked_groups(fifo):
     assert fifo.bodies() == ["found"]
 
 
+@pytest.mark.rule("fifo-order.7")
 def test_a_receive_may_take_one_message_of_each_of_ten_groups(fifo):
     for number in range(12):
         fifo.send_group(f"g{number}", f"first {number}")
@@ -239,6 +258,7 @@ def test_a_receive_may_take_one_message_of_each_of_ten_groups(fifo):
     assert len(fifo.receive(10)) == 2
 
 
+@pytest.mark.rule("fifo-order.11")
 def test_queues_have_groups_each_of_their_own(fifo, make_fifo):
     other = make_fifo("other.fifo")
     fifo.send_group("g", "a", "b")

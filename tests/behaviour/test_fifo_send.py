@@ -31,12 +31,14 @@ def sequence_number(message):
 # What a send answers, and what the message carries
 
 
+@pytest.mark.rule("fifo-send.1")
 def test_a_send_answers_with_id_digest_and_sequence_number(explicit):
     answer = explicit.send("test", MessageGroupId="g", MessageDeduplicationId="d")
     assert set(without_metadata(answer)) == {"MessageId", "MD5OfMessageBody", "SequenceNumber"}
     assert answer["MD5OfMessageBody"] == "098f6bcd4621d373cade4e832627b4f6"
 
 
+@pytest.mark.rule("fifo-send.1", "fifo-send.2")
 def test_all_adds_group_deduplication_id_and_sequence_number(explicit, clock):
     """All three as they were sent and answered, beside the four of every message."""
     sent = explicit.send("a", MessageGroupId="g", MessageDeduplicationId="d")
@@ -53,6 +55,7 @@ def test_all_adds_group_deduplication_id_and_sequence_number(explicit, clock):
     assert message["MessageId"] == sent["MessageId"]
 
 
+@pytest.mark.rule("fifo-send.2")
 @pytest.mark.parametrize("name", ["MessageGroupId", "MessageDeduplicationId", "SequenceNumber"])
 def test_each_of_them_comes_by_name(fifo, name):
     fifo.send_group("g", "a")
@@ -64,6 +67,7 @@ def test_without_names_none_of_them_comes(fifo):
     assert "Attributes" not in fifo.receive_one(AttributeNames=[])
 
 
+@pytest.mark.rule("fifo-send.5")
 def test_a_message_is_the_same_at_every_receive(fifo, clock):
     fifo.send("a", MessageGroupId="g", MessageAttributes={"n": {"DataType": "Number", "StringValue": "1"}})
     seen = []
@@ -84,11 +88,13 @@ def test_a_message_is_the_same_at_every_receive(fifo, clock):
 # Sequence numbers
 
 
+@pytest.mark.rule("fifo-send.3")
 def test_a_sequence_number_has_20_digits(fifo):
     for answer in fifo.send_group("g", "a", "b", "c"):
         assert re.fullmatch("[0-9]{20}", answer["SequenceNumber"])
 
 
+@pytest.mark.rule("fifo-send.4")
 def test_sequence_numbers_grow_with_every_message_whatever_its_group(fifo):
     numbers = [
         answer["SequenceNumber"]
@@ -104,6 +110,7 @@ def test_sequence_numbers_go_on_after_everything_was_deleted(fifo):
     assert fifo.send_group("g", "b")[0]["SequenceNumber"] > first
 
 
+@pytest.mark.rule("fifo-send.4")
 def test_sequence_numbers_go_on_after_a_purge(fifo):
     first = fifo.send_group("g", "a", "b")[1]["SequenceNumber"]
     fifo.client.purge_queue(QueueUrl=fifo.url)
@@ -128,6 +135,7 @@ def test_sequence_numbers_go_on_when_the_file_is_opened_again(open_sqs, clock):
 # Groups and deduplication ids
 
 
+@pytest.mark.rule("fifo-send.6")
 def test_a_message_needs_a_group(fifo):
     with refused(fifo.client, MISSING, NO_GROUP):
         fifo.send("a")
@@ -136,6 +144,7 @@ def test_a_message_needs_a_group(fifo):
     assert fifo.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("fifo-send.8")
 def test_a_message_needs_a_deduplication_id_unless_its_body_makes_one(explicit, fifo):
     with refused(explicit.client, INVALID, NO_DEDUPLICATION):
         explicit.send("a", MessageGroupId="g")
@@ -144,6 +153,7 @@ def test_a_message_needs_a_deduplication_id_unless_its_body_makes_one(explicit, 
     assert fifo.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("fifo-send.8")
 def test_content_based_deduplication_can_be_switched(explicit):
     """It holds from the next send on."""
     explicit.set(ContentBasedDeduplication="true")
@@ -154,6 +164,7 @@ def test_content_based_deduplication_can_be_switched(explicit):
     assert explicit.bodies() == ["a"]
 
 
+@pytest.mark.rule("fifo-send.9")
 @pytest.mark.parametrize("parameter", IDS)
 def test_an_id_takes_every_letter_digit_and_punctuation_character(explicit, parameter):
     value = string.ascii_letters + string.digits + string.punctuation
@@ -161,12 +172,14 @@ def test_an_id_takes_every_letter_digit_and_punctuation_character(explicit, para
     assert explicit.receive_one()["Attributes"][parameter] == value
 
 
+@pytest.mark.rule("fifo-send.10")
 @pytest.mark.parametrize("parameter", IDS)
 def test_an_id_has_up_to_128_characters(explicit, parameter):
     explicit.send("a", **{**dict.fromkeys(IDS, "x"), parameter: "i" * 128})
     assert explicit.receive_one()["Attributes"][parameter] == "i" * 128
 
 
+@pytest.mark.rule("fifo-send.11")
 @pytest.mark.parametrize("parameter", IDS)
 @pytest.mark.parametrize("value", ["", "i" * 129, "a b", "ä", "a\n", "a\t"])
 def test_other_ids_are_refused(explicit, parameter, value):
@@ -175,6 +188,7 @@ def test_other_ids_are_refused(explicit, parameter, value):
     assert explicit.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("fifo-send.12")
 def test_group_ids_differ_by_letter_case(fifo):
     fifo.send_group("g", "small")
     fifo.send_group("G", "large")
@@ -185,6 +199,7 @@ def test_group_ids_differ_by_letter_case(fifo):
 # Delay
 
 
+@pytest.mark.rule("fifo-send.13")
 @pytest.mark.parametrize("seconds", [1, 900])
 def test_a_message_has_no_delay_of_its_own(fifo, seconds):
     with refused(
@@ -207,6 +222,7 @@ def test_a_delay_out_of_range_is_refused_as_on_every_queue(fifo, seconds):
         fifo.send("a", MessageGroupId="g", DelaySeconds=seconds)
 
 
+@pytest.mark.rule("fifo-send.14", "fifo-visibility.9")
 def test_a_delay_of_0_is_taken_and_means_nothing(make_fifo, clock):
     """The queue's own still holds, where a standard queue would show the message at once."""
     queue = make_fifo(DelaySeconds=5)
@@ -220,6 +236,7 @@ def test_a_delay_of_0_is_taken_and_means_nothing(make_fifo, clock):
 # What is checked on every queue
 
 
+@pytest.mark.rule("fifo-send.15")
 def test_what_is_wrong_with_a_message_is_told_in_sqss_order(explicit):
     """Body, then deduplication id, then group id, then what this type of queue wants."""
     with refused(explicit.client, MISSING, "The request must contain the parameter MessageBody."):
@@ -240,6 +257,7 @@ def test_a_fifo_queue_limits_size_and_characters_too(make_fifo):
     assert queue.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("fifo-send.16")
 def test_a_refused_send_is_no_first_send(fifo):
     """Its body may be sent again at once: nothing remembers it."""
     with refused(fifo.client, INVALID, re.compile("DelaySeconds")):

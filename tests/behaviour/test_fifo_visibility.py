@@ -29,6 +29,7 @@ def five(fifo):
 # Timeouts
 
 
+@pytest.mark.rule("fifo-order.2")
 def test_a_group_is_blocked_for_its_visibility_timeout(five, clock):
     assert five.bodies(2) == ["a", "b"]
     clock.advance(29.999)
@@ -37,6 +38,7 @@ def test_a_group_is_blocked_for_its_visibility_timeout(five, clock):
     assert five.bodies() == list("abcde")
 
 
+@pytest.mark.rule("fifo-visibility.4")
 def test_a_timeout_of_0_returns_messages_and_leaves_them_visible(five):
     """Each once in a receive, and the group is free."""
     assert five.bodies(2, VisibilityTimeout=0) == ["a", "b"]
@@ -46,12 +48,14 @@ def test_a_timeout_of_0_returns_messages_and_leaves_them_visible(five):
     assert counts == ["3", "3", "2", "2", "2"]
 
 
+@pytest.mark.rule("fifo-visibility.4")
 def test_a_queues_own_timeout_of_0_blocks_nothing(make_fifo):
     queue = make_fifo(VisibilityTimeout=0)
     queue.send_group("g", "a", "b")
     assert queue.bodies(1) == queue.bodies(1) == ["a"]
 
 
+@pytest.mark.rule("fifo-visibility.5")
 def test_the_receive_count_rises_at_each_receive_of_the_message_itself(five, clock):
     """Not for those blocked behind it."""
     five.receive_one()
@@ -63,6 +67,7 @@ def test_the_receive_count_rises_at_each_receive_of_the_message_itself(five, clo
 # ChangeMessageVisibility
 
 
+@pytest.mark.rule("fifo-visibility.1")
 def test_the_first_of_two_given_back_comes_again_while_the_second_stays_hidden(five):
     first, _ = five.receive(2)
     five.change(first, 0)
@@ -71,6 +76,7 @@ def test_the_first_of_two_given_back_comes_again_while_the_second_stays_hidden(f
     assert five.bodies() == []
 
 
+@pytest.mark.rule("fifo-visibility.2")
 def test_the_second_of_two_given_back_waits_for_the_first(five, clock):
     """It is visible by itself, but the group is blocked before it."""
     first, second = five.receive(2)
@@ -81,12 +87,14 @@ def test_the_second_of_two_given_back_waits_for_the_first(five, clock):
     assert five.bodies() == list("bcde")
 
 
+@pytest.mark.rule("fifo-visibility.1")
 def test_both_given_back_come_again_in_order(five):
     for message in reversed(five.receive(2)):
         five.change(message, 0)
     assert five.bodies() == list("abcde")
 
 
+@pytest.mark.rule("fifo-visibility.3")
 def test_an_extended_message_holds_back_what_is_behind_it(five, clock):
     """Of three received together the second is extended: when the others' timeout ends, only the first comes."""
     _, second, _ = five.receive(3)
@@ -145,6 +153,7 @@ def test_a_change_is_not_remembered(five, clock):
     assert five.bodies() == list("abcde")
 
 
+@pytest.mark.rule("fifo-visibility.17")
 def test_12_hours_from_the_receive_are_the_most_in_all(five, clock):
     message = five.receive_one()
     clock.advance(10)
@@ -175,6 +184,7 @@ def test_the_latest_handle_deletes_and_changes_in_flight(any_mode, clock):
     assert any_mode.bodies() == ["b"]
 
 
+@pytest.mark.rule("fifo-visibility.6")
 def test_an_expired_handle_does_not_delete_in_either_mode(any_mode, clock):
     """So nothing is done twice behind the back of who receives it next: the message stays, first of its group."""
     any_mode.send_group("g", "a", "b")
@@ -185,6 +195,7 @@ def test_an_expired_handle_does_not_delete_in_either_mode(any_mode, clock):
     assert any_mode.bodies() == ["a", "b"]
 
 
+@pytest.mark.rule("fifo-visibility.6")
 def test_a_replaced_handle_does_not_delete_in_either_mode(any_mode, clock):
     any_mode.send_group("g", "a")
     late = any_mode.receive_one()
@@ -196,6 +207,7 @@ def test_a_replaced_handle_does_not_delete_in_either_mode(any_mode, clock):
     assert any_mode.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("fifo-visibility.7")
 @pytest.mark.parametrize("timeout", [0, 60])
 @pytest.mark.parametrize("replaced", [False, True], ids=["expired", "replaced"])
 def test_a_late_handle_does_not_change_the_timeout(fifo, clock, timeout, replaced):
@@ -209,6 +221,7 @@ def test_a_late_handle_does_not_change_the_timeout(fifo, clock, timeout, replace
     assert fifo.bodies() == ([] if replaced else ["a", "b"])
 
 
+@pytest.mark.rule("fifo-visibility.8")
 @pytest.mark.parametrize("timeout", [0, 60])
 @pytest.mark.parametrize("replaced", [False, True], ids=["expired", "replaced"])
 def test_a_late_handle_is_expired_at_amazon(aws, clock, timeout, replaced):
@@ -224,6 +237,7 @@ def test_a_late_handle_is_expired_at_amazon(aws, clock, timeout, replaced):
     assert queue.bodies() == ([] if replaced else ["a", "b"])
 
 
+@pytest.mark.rule("fifo-visibility.6")
 def test_a_handle_received_with_no_timeout_is_expired(any_mode, clock):
     any_mode.send_group("g", "a")
     message = any_mode.receive_one(VisibilityTimeout=0)
@@ -266,6 +280,7 @@ def test_another_queues_handle_is_refused(fifo, make_fifo):
         fifo.delete({"ReceiptHandle": handle})
 
 
+@pytest.mark.rule("fifo-visibility.18")
 def test_a_purge_frees_every_group(fifo):
     fifo.send_group("g", "a", "b")
     fifo.receive_one()
@@ -278,6 +293,7 @@ def test_a_purge_frees_every_group(fifo):
 # Delays: the queue's own, which holds for what is already there
 
 
+@pytest.mark.rule("fifo-visibility.9")
 def test_a_queues_delay_hides_each_message_from_its_send_on(make_fifo, clock):
     queue = make_fifo(DelaySeconds=10)
     queue.send_group("g", "a")
@@ -305,6 +321,7 @@ def test_a_delayed_message_waits_behind_one_in_flight_and_for_its_own_time(make_
     assert queue.bodies() == ["b"]
 
 
+@pytest.mark.rule("fifo-visibility.10")
 def test_a_longer_delay_hides_what_is_already_there(fifo, clock):
     """Counted from the send of each message."""
     fifo.send_group("g", "a")
@@ -329,6 +346,7 @@ def test_a_longer_delay_hides_nothing_that_is_older(fifo, clock):
     assert fifo.bodies() == ["old"]
 
 
+@pytest.mark.rule("fifo-visibility.10")
 def test_a_shorter_delay_shows_what_is_already_there(make_fifo, clock):
     queue = make_fifo(DelaySeconds=900)
     queue.send_group("g", "a")
@@ -342,6 +360,7 @@ def test_a_shorter_delay_shows_what_is_already_there(make_fifo, clock):
     assert queue.counts == (1, 1, 0)
 
 
+@pytest.mark.rule("fifo-visibility.10")
 def test_without_a_delay_everything_is_there_at_once(make_fifo):
     queue = make_fifo(DelaySeconds=900)
     queue.send_group("one", "a", "b")
@@ -364,6 +383,7 @@ def test_a_delay_that_hides_nothing_leaves_the_groups_in_their_turns(fifo, clock
     assert [fifo.bodies(1) for _ in range(3)] == [["b0"], ["c0"], ["a1"]]
 
 
+@pytest.mark.rule("fifo-visibility.11")
 def test_a_new_delay_leaves_alone_what_was_received(fifo, clock):
     """In flight or given back, a message has had its delay; those never received get the new one."""
     fifo.send_group("one", "in flight", "behind")
@@ -379,6 +399,7 @@ def test_a_new_delay_leaves_alone_what_was_received(fifo, clock):
     assert fifo.counts[2] == 0
 
 
+@pytest.mark.rule("fifo-visibility.10")
 def test_the_latest_delay_holds_for_the_whole_group(fifo, clock):
     """Also where it was changed between the sends."""
     fifo.set(DelaySeconds=10)
@@ -395,6 +416,7 @@ def test_the_latest_delay_holds_for_the_whole_group(fifo, clock):
 # Retention
 
 
+@pytest.mark.rule("fifo-visibility.12")
 def test_an_expired_message_in_flight_frees_its_group(make_fifo, clock):
     """At the instant of its age, however long its timeout."""
     queue = make_fifo(MessageRetentionPeriod=60)
@@ -443,6 +465,7 @@ def test_a_delayed_message_expires_too_and_frees_its_group(make_fifo, clock):
     assert queue.bodies() == ["seen"]
 
 
+@pytest.mark.rule("handle.7")
 def test_a_handle_of_an_expired_message_deletes_without_error(make_fifo, clock):
     queue = make_fifo(MessageRetentionPeriod=60)
     queue.send_group("g", "a")
@@ -453,6 +476,7 @@ def test_a_handle_of_an_expired_message_deletes_without_error(make_fifo, clock):
     queue.delete(message)
 
 
+@pytest.mark.rule("fifo-visibility.12")
 def test_a_shorter_retention_frees_a_group_behind_its_message_in_flight(fifo, clock):
     fifo.send_group("g", "old")
     clock.advance(3600)
@@ -481,11 +505,13 @@ def three_in_flight(monkeypatch, open_sqs):
     return make
 
 
+@pytest.mark.rule("fifo-visibility.13")
 def test_the_limit_is_20000_in_flight_in_a_fifo_queue():
     """120,000 with compat="aws"."""
     assert (SQS.fifo_in_flight_count, SQS.fifo_in_flight_aws_count) == (20_000, 120_000)
 
 
+@pytest.mark.rule("fifo-visibility.14", "fifo-visibility.15", "fifo-visibility.16")
 @pytest.mark.parametrize(("compat", "limit"), [("docs", 3), ("aws", 5)])
 def test_near_the_limit_fewer_come_and_at_it_none_without_an_error(three_in_flight, compat, limit):
     queue = three_in_flight(compat=compat)
@@ -495,6 +521,7 @@ def test_near_the_limit_fewer_come_and_at_it_none_without_an_error(three_in_flig
     assert queue.counts == (10 - limit, limit, 0)
 
 
+@pytest.mark.rule("fifo-visibility.15", "fifo-visibility.16")
 def test_the_limit_may_cut_a_group_in_two(three_in_flight):
     queue = three_in_flight()
     queue.client.purge_queue(QueueUrl=queue.url)
@@ -503,6 +530,7 @@ def test_the_limit_may_cut_a_group_in_two(three_in_flight):
     assert queue.bodies() == []
 
 
+@pytest.mark.rule("receive.30")
 @pytest.mark.parametrize("way", ["deleted", "given back", "timed out"])
 def test_what_leaves_flight_makes_room(three_in_flight, clock, way):
     queue = three_in_flight()
@@ -527,6 +555,7 @@ def test_expired_messages_in_flight_make_room(three_in_flight, clock):
     assert queue.bodies() == ["young"]
 
 
+@pytest.mark.rule("fifo-visibility.19")
 def test_at_the_limit_a_long_poll_waits_for_room(no_safety_net, three_in_flight, clock, background):
     queue = three_in_flight()
     held = queue.receive(3)

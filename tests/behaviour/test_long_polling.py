@@ -21,6 +21,7 @@ def poll(background, until_waiting):
     return poll
 
 
+@pytest.mark.rule("poll.1")
 def test_a_message_that_is_there_is_returned_without_waiting(queue, clock):
     """One is enough: the wait is not for ten."""
     queue.send("there")
@@ -29,6 +30,7 @@ def test_a_message_that_is_there_is_returned_without_waiting(queue, clock):
     assert clock.now_ms() == before
 
 
+@pytest.mark.rule("poll.2")
 def test_a_send_ends_the_wait(queue, poll):
     waiting = poll(queue)
     queue.send("at last")
@@ -41,6 +43,7 @@ def test_a_send_by_another_client_on_the_file_ends_the_wait(queue, poll, open_sq
     assert waiting.result(20) == ["from elsewhere"]
 
 
+@pytest.mark.rule("poll.3")
 def test_a_batch_ends_the_wait_and_may_be_received_whole(queue, poll):
     waiting = poll(queue)
     queue.client.send_message_batch(
@@ -58,6 +61,7 @@ def test_a_send_to_another_queue_does_not_end_the_wait(queue, poll, make_queue, 
     assert waiting.result(20) == ["here"]
 
 
+@pytest.mark.rule("poll.4")
 def test_the_wait_ends_empty_after_its_time(queue, poll, clock):
     waiting = poll(queue)
     clock.advance(19.999)
@@ -67,6 +71,7 @@ def test_the_wait_ends_empty_after_its_time(queue, poll, clock):
     assert waiting.result(20) == []
 
 
+@pytest.mark.rule("poll.10")
 def test_a_message_in_the_last_millisecond_of_the_wait_ends_it(queue, poll, clock):
     waiting = poll(queue)
     clock.advance(19.999)
@@ -78,6 +83,7 @@ def test_without_a_wait_a_receive_answers_at_once(queue):
     assert queue.bodies(WaitTimeSeconds=0) == []
 
 
+@pytest.mark.rule("poll.5", "poll.6")
 def test_a_queues_own_wait_holds_where_the_receive_says_none(make_queue, background, clock):
     queue = make_queue(ReceiveMessageWaitTimeSeconds=7)
     assert queue.bodies(WaitTimeSeconds=0) == []
@@ -87,6 +93,7 @@ def test_a_queues_own_wait_holds_where_the_receive_says_none(make_queue, backgro
     assert waiting.result(20) == []
 
 
+@pytest.mark.rule("poll.7")
 def test_the_end_of_a_delay_ends_the_wait(queue, poll, clock):
     queue.send("later", DelaySeconds=5)
     waiting = poll(queue)
@@ -109,6 +116,7 @@ def test_the_end_of_a_visibility_timeout_ends_the_wait(queue, poll, clock):
     assert waiting.result(20) == ["again"]
 
 
+@pytest.mark.rule("poll.8")
 def test_a_message_given_back_ends_the_wait(queue, poll):
     queue.send("back")
     held = queue.receive_one()

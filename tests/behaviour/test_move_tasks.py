@@ -36,6 +36,7 @@ def other(make_queue, dead):
 # What is moved, and where to
 
 
+@pytest.mark.rule("move.1")
 def test_each_message_goes_back_to_the_queue_it_came_from(dead, source, other):
     let_die(source, "a", "b")
     let_die(other, "c")
@@ -44,6 +45,7 @@ def test_each_message_goes_back_to_the_queue_it_came_from(dead, source, other):
     assert (source.bodies(), other.bodies(), dead.counts) == (["a", "b"], ["c"], (0, 0, 0))
 
 
+@pytest.mark.rule("move.2")
 def test_a_destination_gets_them_all(dead, source, other, make_queue):
     let_die(source, "a")
     let_die(other, "b")
@@ -55,6 +57,7 @@ def test_a_destination_gets_them_all(dead, source, other, make_queue):
     assert [queue.counts for queue in (dead, source, other)] == [(0, 0, 0)] * 3
 
 
+@pytest.mark.rule("move.3", "move.4", "move.5", "move.6")
 def test_a_moved_message_is_a_new_one_with_the_same_content(dead, source, clock):
     """New id, new time of sending, receives counted from 0; body, attributes, group and trace header stay."""
     content = {
@@ -82,6 +85,7 @@ def test_a_moved_message_is_a_new_one_with_the_same_content(dead, source, clock)
     }
 
 
+@pytest.mark.rule("move.4")
 def test_retention_begins_anew_with_the_move(make_queue, dead, clock):
     source = make_queue("source", RedrivePolicy=policy(dead), MessageRetentionPeriod=100)
     let_die(source, "a")
@@ -107,6 +111,7 @@ def test_a_moved_message_can_die_again(dead, source):
     assert source.bodies() == ["a"]
 
 
+@pytest.mark.rule("move.7")
 def test_the_queues_delay_does_not_hide_what_is_moved(make_queue, dead, clock):
     source = make_queue("source", RedrivePolicy=policy(dead))
     let_die(source, "a")
@@ -116,6 +121,7 @@ def test_the_queues_delay_does_not_hide_what_is_moved(make_queue, dead, clock):
     assert source.bodies() == ["a"]
 
 
+@pytest.mark.rule("move.8")
 def test_what_is_in_flight_or_delayed_stays(dead, source):
     let_die(source, "held", "free")
     dead.send("delayed", DelaySeconds=60)
@@ -138,6 +144,7 @@ def test_what_was_in_flight_and_came_back_is_moved(dead, source, clock):
     assert (source.counts, dead.counts) == ((1, 0, 0), (0, 0, 0))
 
 
+@pytest.mark.rule("move.10")
 def test_a_message_beyond_its_retention_is_not_moved(make_queue, clock):
     dead = make_queue("dead", MessageRetentionPeriod=60)
     source = make_queue("source", RedrivePolicy=policy(dead))
@@ -157,6 +164,7 @@ def test_an_old_handle_does_not_reach_the_moved_message(dead, source):
     assert source.bodies() == ["a"]
 
 
+@pytest.mark.rule("move.1", "move.38")
 def test_a_dead_letter_queue_of_a_dead_letter_queue_gives_back_to_it(make_queue, source, dead):
     """A chain: each task undoes one step of it. The first source is forgotten then, as with any new message."""
     last = make_queue("last")
@@ -171,6 +179,7 @@ def test_a_dead_letter_queue_of_a_dead_letter_queue_gives_back_to_it(make_queue,
     assert ended(dead)["FailureReason"] == "CouldNotDetermineMessageSource"
 
 
+@pytest.mark.rule("move.11")
 def test_a_long_poll_wakes_for_what_is_moved(dead, source, background, no_safety_net, clock):
     let_die(source, "a")
     waiting = background(source.receive, WaitTimeSeconds=20)
@@ -179,6 +188,7 @@ def test_a_long_poll_wakes_for_what_is_moved(dead, source, background, no_safety
     assert [message["Body"] for message in waiting.result(20)] == ["a"]
 
 
+@pytest.mark.rule("move.2")
 def test_many_messages_keep_their_order(dead, source, make_queue):
     """More than are moved in one transaction."""
     bodies = [str(number) for number in range(1300)]
@@ -191,6 +201,7 @@ def test_many_messages_keep_their_order(dead, source, make_queue):
     assert received == bodies
 
 
+@pytest.mark.rule("move.2")
 def test_large_messages_are_moved_too(dead, source, make_queue):
     """Each of them alone is as much as a transaction takes."""
     bodies = [letter * 1_048_576 for letter in "abc"]
@@ -212,6 +223,7 @@ def test_an_empty_source_is_done_at_once(dead, source):
 # The rate
 
 
+@pytest.mark.rule("move.12")
 def test_a_rate_is_kept_second_by_second(dead, source, clock):
     let_die(source, *"abcdefgh")
     start(dead, rate=3)
@@ -250,6 +262,7 @@ def test_a_rate_of_500_moves_fifty_in_a_tenth_of_a_second(dead, source, clock, m
 # Start
 
 
+@pytest.mark.rule("move.14")
 def test_a_handle_names_the_task_and_its_source(dead, source):
     """Base64 of compact JSON, as recorded of Amazon."""
     text = base64.b64decode(start(dead)).decode()
@@ -258,6 +271,7 @@ def test_a_handle_names_the_task_and_its_source(dead, source):
     assert str(uuid.UUID(task_id)) == task_id
 
 
+@pytest.mark.rule("move.15")
 @pytest.mark.parametrize(
     "arn", ["dead", "http://localhost:9324/000000000000/dead", ARN, "arn:aws:sns:x:1:dead"]
 )
@@ -271,6 +285,7 @@ def test_a_source_is_named_by_its_arn(dead, source, arn):
         dead.client.start_message_move_task(SourceArn=arn)
 
 
+@pytest.mark.rule("move.16")
 def test_an_empty_source_arn_is_missing(sqs):
     with refused(sqs, MISSING, "The request must contain the parameter SourceArn."):
         sqs.start_message_move_task(SourceArn="")
@@ -283,23 +298,27 @@ ELSEWHERE = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.rule("move.17", "move.18")
 @ELSEWHERE
 def test_a_source_must_exist(dead, source, arn):
     with refused(dead.client, "ResourceNotFoundException", NO_SUCH_SOURCE):
         dead.client.start_message_move_task(SourceArn=arn)
 
 
+@pytest.mark.rule("move.19")
 def test_a_source_must_be_a_dead_letter_queue(queue):
     with refused(queue.client, INVALID, "Source queue must be configured as a Dead Letter Queue."):
         start(queue)
 
 
+@pytest.mark.rule("move.19")
 def test_a_queue_that_was_a_dead_letter_queue_is_none_any_more(dead, source):
     source.set(RedrivePolicy="")
     with refused(dead.client, INVALID, "Source queue must be configured as a Dead Letter Queue."):
         start(dead)
 
 
+@pytest.mark.rule("move.18", "move.20")
 @ELSEWHERE
 def test_a_destination_must_exist(dead, source, arn):
     with refused(dead.client, "ResourceNotFoundException", NO_SUCH_DESTINATION):
@@ -316,6 +335,7 @@ def test_a_destination_is_named_by_its_arn(dead, source):
         start(dead, source.url)
 
 
+@pytest.mark.rule("move.21")
 def test_a_source_is_no_destination_of_its_own(dead, source):
     with refused(
         dead.client,
@@ -326,11 +346,13 @@ def test_a_source_is_no_destination_of_its_own(dead, source):
         start(dead, dead.arn)
 
 
+@pytest.mark.rule("move.19")
 def test_the_source_is_checked_before_the_destination(queue):
     with refused(queue.client, INVALID, "Source queue must be configured as a Dead Letter Queue."):
         start(queue, ARN + "nobody")
 
 
+@pytest.mark.rule("move.13")
 @pytest.mark.parametrize("rate", [0, 501, -1])
 def test_a_rate_is_1_to_500(dead, source, rate):
     with refused(
@@ -342,6 +364,7 @@ def test_a_rate_is_1_to_500(dead, source, rate):
         start(dead, rate=rate)
 
 
+@pytest.mark.rule("move.23")
 def test_a_source_has_one_task_at_a_time(dead, source):
     let_die(source, "a")
     start(dead, rate=1)
@@ -353,6 +376,7 @@ def test_a_source_has_one_task_at_a_time(dead, source):
         start(dead)
 
 
+@pytest.mark.rule("move.24")
 def test_another_source_may_have_its_own(dead, source, make_queue):
     let_die(source, "a")
     start(dead, rate=1)
@@ -363,6 +387,7 @@ def test_another_source_may_have_its_own(dead, source, make_queue):
     assert tasks(dead)[0]["Status"] == "RUNNING"
 
 
+@pytest.mark.rule("move.25")
 def test_a_hundred_tasks_are_active_at_most(make_queue, clock):
     for number in range(101):
         dead = make_queue(f"dead-{number}")
@@ -379,6 +404,7 @@ def test_a_hundred_tasks_are_active_at_most(make_queue, clock):
 # List
 
 
+@pytest.mark.rule("move.26", "move.28")
 def test_a_running_task_shows_all_that_was_given(dead, source, make_queue, clock):
     let_die(source, "a", "b")
     target = make_queue("target")
@@ -400,6 +426,7 @@ def test_a_running_task_shows_all_that_was_given(dead, source, make_queue, clock
     ]
 
 
+@pytest.mark.rule("move.27", "move.28")
 def test_a_finished_task_shows_no_handle_and_nothing_that_was_not_given(dead, source, clock):
     let_die(source, "a")
     start(dead)
@@ -412,6 +439,7 @@ def test_a_finished_task_shows_no_handle_and_nothing_that_was_not_given(dead, so
     }
 
 
+@pytest.mark.rule("move.29", "move.30")
 def test_the_latest_task_comes_first_and_alone_unless_more_are_asked_for(dead, source, clock):
     started = []
     for _ in range(12):
@@ -423,6 +451,7 @@ def test_the_latest_task_comes_first_and_alone_unless_more_are_asked_for(dead, s
     assert [task["StartedTimestamp"] for task in tasks(dead)] == started[-1:]
 
 
+@pytest.mark.rule("move.31")
 @pytest.mark.parametrize("count", [0, 11])
 def test_at_most_ten_tasks_are_listed(dead, source, count):
     with refused(
@@ -433,10 +462,12 @@ def test_at_most_ten_tasks_are_listed(dead, source, count):
         tasks(dead, MaxResults=count)
 
 
+@pytest.mark.rule("move.32")
 def test_a_queue_without_tasks_has_an_empty_list(queue):
     assert tasks(queue) == []
 
 
+@pytest.mark.rule("move.17")
 def test_tasks_of_no_queue_cannot_be_listed(sqs):
     with refused(sqs, "ResourceNotFoundException", NO_SUCH_SOURCE):
         sqs.list_message_move_tasks(SourceArn=ARN + "nobody")
@@ -445,6 +476,7 @@ def test_tasks_of_no_queue_cannot_be_listed(sqs):
 # Cancel
 
 
+@pytest.mark.rule("move.27", "move.33")
 def test_a_cancelled_task_moves_no_more(dead, source, clock):
     """What it has moved stays moved."""
     let_die(source, "a", "b", "c")
@@ -461,6 +493,7 @@ def test_a_cancelled_task_moves_no_more(dead, source, clock):
     assert source.counts == (3, 0, 0)
 
 
+@pytest.mark.rule("move.34")
 @pytest.mark.parametrize(
     "handle",
     [
@@ -481,16 +514,19 @@ def handle_of(task_id, arn):
     return base64.b64encode(json.dumps({"taskId": task_id, "sourceArn": arn}).encode()).decode()
 
 
+@pytest.mark.rule("move.17")
 def test_a_handles_source_must_exist(dead, source):
     with refused(dead.client, "ResourceNotFoundException", NO_SUCH_SOURCE):
         cancel(dead, handle_of(str(uuid.uuid4()), ARN + "nobody"))
 
 
+@pytest.mark.rule("move.35")
 def test_a_handles_task_must_exist(dead, source):
     with refused(dead.client, "ResourceNotFoundException", "Task does not exist."):
         cancel(dead, handle_of(str(uuid.uuid4()), dead.arn))
 
 
+@pytest.mark.rule("move.35")
 def test_a_task_is_not_cancelled_by_another_queues_handle(dead, source):
     let_die(source, "a")
     task_id = json.loads(base64.b64decode(start(dead, rate=1)))["taskId"]
@@ -499,6 +535,7 @@ def test_a_task_is_not_cancelled_by_another_queues_handle(dead, source):
     assert tasks(dead)[0]["Status"] == "RUNNING"
 
 
+@pytest.mark.rule("move.36")
 def test_a_task_that_is_over_cannot_be_cancelled(dead, source):
     handle = start(dead)
     ended(dead)
@@ -513,6 +550,7 @@ def test_a_task_that_is_over_cannot_be_cancelled(dead, source):
 # Failures
 
 
+@pytest.mark.rule("move.37")
 def test_a_destination_deleted_in_mid_move_fails_the_task_and_loses_nothing(dead, source, make_queue, clock):
     let_die(source, "a", "b", "c")
     target = make_queue("target")
@@ -527,6 +565,7 @@ def test_a_destination_deleted_in_mid_move_fails_the_task_and_loses_nothing(dead
     assert dead.bodies() == ["b", "c"]
 
 
+@pytest.mark.rule("move.37")
 def test_messages_whose_source_is_gone_stay_and_the_others_move(dead, source, other):
     let_die(source, "a")
     let_die(other, "b")
@@ -547,6 +586,7 @@ def test_a_source_deleted_and_made_again_gets_its_messages(dead, source, make_qu
     assert again.bodies() == ["a"]
 
 
+@pytest.mark.rule("move.38")
 def test_messages_that_were_sent_to_it_directly_have_no_source_to_go_to(dead, source):
     """They stay, and the task fails at its end, when all others are moved."""
     dead.send("direct")
@@ -557,6 +597,7 @@ def test_messages_that_were_sent_to_it_directly_have_no_source_to_go_to(dead, so
     assert (dead.bodies(), source.bodies()) == (["direct"], ["a"])
 
 
+@pytest.mark.rule("move.39")
 def test_a_running_task_tells_of_no_failure_yet(dead, source, clock):
     dead.send("direct")
     let_die(source, "a", "b")
@@ -599,6 +640,7 @@ def test_a_purged_destination_gets_what_is_moved_after_the_purge(dead, source, c
     assert source.bodies() == ["b"]
 
 
+@pytest.mark.rule("move.40")
 def test_a_task_that_runs_for_36_hours_ends(dead, source, clock):
     let_die(source, "a", "b")
     start(dead, rate=1)
@@ -611,6 +653,7 @@ def test_a_task_that_runs_for_36_hours_ends(dead, source, clock):
 # What happens beside a task
 
 
+@pytest.mark.rule("move.9")
 def test_what_is_sent_after_the_start_is_not_moved(dead, source, clock, make_queue):
     let_die(source, "a")
     target = make_queue("target")
@@ -644,6 +687,7 @@ def test_a_message_deleted_in_mid_move_is_gone(dead, source, clock):
     assert (source.bodies(), dead.counts) == (["b"], (0, 0, 0))
 
 
+@pytest.mark.rule("move.41")
 def test_a_file_opened_again_goes_on_with_its_tasks(open_sqs, dead, source, clock):
     let_die(source, "a", "b")
     start(dead, rate=1)

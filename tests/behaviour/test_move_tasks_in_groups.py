@@ -23,6 +23,7 @@ def let_group_die(queue, group_id, *bodies):
         let_die(queue, body, MessageGroupId=group_id)
 
 
+@pytest.mark.rule("move.1")
 def test_a_group_goes_back_in_its_order(dead, source):
     let_group_die(source, "g", "a", "b", "c")
     start(dead)
@@ -30,6 +31,7 @@ def test_a_group_goes_back_in_its_order(dead, source):
     assert (source.bodies(), dead.counts) == (["a", "b", "c"], (0, 0, 0))
 
 
+@pytest.mark.rule("move.42")
 def test_a_moved_message_gets_a_new_sequence_number_and_keeps_its_group(dead, source):
     let_group_die(source, "g", "a")
     died = dead.receive_one(VisibilityTimeout=0)["Attributes"]
@@ -43,6 +45,7 @@ def test_a_moved_message_gets_a_new_sequence_number_and_keeps_its_group(dead, so
     assert attributes["MessageDeduplicationId"] == died["MessageDeduplicationId"]
 
 
+@pytest.mark.rule("move.43")
 def test_a_moved_message_is_nobodys_duplicate_and_makes_none(dead, source):
     """The body was accepted within the last five minutes, and the queue tells duplicates by it."""
     let_group_die(source, "g", "a")
@@ -55,6 +58,7 @@ def test_a_moved_message_is_nobodys_duplicate_and_makes_none(dead, source):
     assert source.bodies() == ["a"]
 
 
+@pytest.mark.rule("move.44")
 def test_moved_messages_come_last_in_their_group(dead, source):
     let_group_die(source, "g", "old")
     source.send_group("g", "new")
@@ -63,6 +67,7 @@ def test_moved_messages_come_last_in_their_group(dead, source):
     assert source.bodies() == ["new", "old"]
 
 
+@pytest.mark.rule("move.44")
 def test_moved_messages_wait_behind_what_is_in_flight_in_their_group(dead, source):
     let_group_die(source, "g", "old")
     source.send_group("g", "new")
@@ -74,6 +79,7 @@ def test_moved_messages_wait_behind_what_is_in_flight_in_their_group(dead, sourc
     assert source.bodies() == ["old"]
 
 
+@pytest.mark.rule("move.45")
 def test_a_group_whose_first_message_is_in_flight_stays(dead, source):
     """Nobody could receive those behind it either."""
     let_group_die(source, "g", "a", "b")
@@ -103,6 +109,7 @@ def test_a_group_gone_from_the_source_can_begin_again_there(dead, source):
     assert dead.bodies() == ["direct"]
 
 
+@pytest.mark.rule("move.2")
 def test_a_fifo_destination_takes_messages_sent_directly_to_the_source(dead, source, make_fifo):
     """More than are moved in one transaction, in many groups."""
     for first in range(0, 1300, 10):
@@ -124,6 +131,7 @@ def test_a_fifo_destination_takes_messages_sent_directly_to_the_source(dead, sou
     assert len(received) == 1300
 
 
+@pytest.mark.rule("move.22")
 @pytest.mark.parametrize("kind", ["standard", "fifo"])
 def test_a_destination_of_the_other_type_is_refused(make_queue, make_fifo, kind):
     make, other = (
@@ -141,6 +149,7 @@ def test_a_destination_of_the_other_type_is_refused(make_queue, make_fifo, kind)
         start(dead, other.arn)
 
 
+@pytest.mark.rule("move.46")
 def test_moved_messages_of_a_tenant_take_turns_with_the_others(make_queue):
     """A flood that is brought back waits behind itself, not before those who send little."""
     dead = make_queue("dead")

@@ -34,6 +34,7 @@ def bad(value, parameter, reason):
     return f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
 
 
+@pytest.mark.rule("permission.1", "permission.2", "permission.3")
 def test_the_first_permission_writes_the_policy(queue):
     """With its spelling: no space, one value without a list, the action with SQS: before it."""
     assert add(queue).keys() == {"ResponseMetadata"}
@@ -47,6 +48,7 @@ def test_the_first_permission_writes_the_policy(queue):
     }
 
 
+@pytest.mark.rule("permission.2")
 def test_several_accounts_and_actions_are_lists(queue):
     add(queue, accounts=[JOE, JANE], actions=["*", "ReceiveMessage"])
     [statement] = policy(queue)["Statement"]
@@ -54,12 +56,14 @@ def test_several_accounts_and_actions_are_lists(queue):
     assert statement["Action"] == ["SQS:*", "SQS:ReceiveMessage"]
 
 
+@pytest.mark.rule("permission.4")
 def test_later_permissions_come_after_the_earlier_ones(queue):
     for label in ("b", "a", "c"):
         add(queue, label)
     assert labels(queue) == ["b", "a", "c"]
 
 
+@pytest.mark.rule("permission.4", "permission.5")
 def test_a_permission_is_removed_by_its_label(queue):
     for label in ("a", "b", "c"):
         add(queue, label)
@@ -69,6 +73,7 @@ def test_a_permission_is_removed_by_its_label(queue):
     assert labels(queue) == ["a", "c", "b"]
 
 
+@pytest.mark.rule("permission.6")
 def test_the_last_permission_takes_the_policy_along(queue):
     add(queue)
     remove(queue)
@@ -76,6 +81,7 @@ def test_the_last_permission_takes_the_policy_along(queue):
     assert "Policy" not in queue.attributes("All")
 
 
+@pytest.mark.rule("permission.4", "permission.19")
 def test_a_policy_of_ones_own_gets_the_permission_too(queue):
     own = {
         "Version": "2012-10-17",
@@ -113,6 +119,7 @@ def test_permissions_added_at_the_same_time_are_all_kept(queue, background):
     assert sorted(labels(queue)) == sorted(names)
 
 
+@pytest.mark.rule("permission.8")
 def test_permissions_are_each_queues_own(make_queue):
     one, other = make_queue("one"), make_queue("other")
     add(one)
@@ -122,6 +129,7 @@ def test_permissions_are_each_queues_own(make_queue):
     assert policy(one)["Statement"][0]["Resource"] == one.arn
 
 
+@pytest.mark.rule("permission.18")
 def test_a_permission_changes_nothing_else(queue, clock):
     queue.set(VisibilityTimeout=60, KmsMasterKeyId="alias/aws/sqs")
     queue.client.tag_queue(QueueUrl=queue.url, Tags={"team": "blue"})
@@ -137,6 +145,7 @@ def test_a_permission_changes_nothing_else(queue, clock):
     assert queue.client.list_queue_tags(QueueUrl=queue.url)["Tags"] == {"team": "blue"}
 
 
+@pytest.mark.rule("permission.7")
 def test_a_label_that_exists_is_refused(queue):
     add(queue)
     before = queue.attributes("Policy")
@@ -145,6 +154,7 @@ def test_a_label_that_exists_is_refused(queue):
     assert queue.attributes("Policy") == before
 
 
+@pytest.mark.rule("permission.8")
 def test_a_label_that_is_not_there_cannot_be_removed(queue):
     """With a policy or without one; labels differ by letter case."""
     with refused(queue.client, INVALID, bad("jane", "Label", "can't find label.")):
@@ -155,6 +165,7 @@ def test_a_label_that_is_not_there_cannot_be_removed(queue):
     assert labels(queue) == ["jane"]
 
 
+@pytest.mark.rule("permission.9")
 @pytest.mark.parametrize("label", ["a b", "x" * 81, "ä", "a.b", "*"])
 def test_a_label_is_1_to_80_letters_digits_hyphens_and_underscores(queue, label):
     with refused(
@@ -165,12 +176,14 @@ def test_a_label_is_1_to_80_letters_digits_hyphens_and_underscores(queue, label)
     add(queue, "x" * 78 + "-_")
 
 
+@pytest.mark.rule("permission.10")
 def test_an_empty_label_is_a_missing_parameter(queue):
     for call in (add, remove):
         with refused(queue.client, MISSING, "The request must contain the parameter Label."):
             call(queue, "")
 
 
+@pytest.mark.rule("permission.11", "permission.12")
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
@@ -188,6 +201,7 @@ def test_not_every_action_can_be_permitted(queue, action, reason):
     assert queue.attributes("Policy") == {}
 
 
+@pytest.mark.rule("permission.13")
 def test_more_than_7_actions_are_over_the_limit(queue):
     seven = [
         "SendMessage",
@@ -204,6 +218,7 @@ def test_more_than_7_actions_are_over_the_limit(queue):
     assert labels(queue) == ["jane"]
 
 
+@pytest.mark.rule("permission.14")
 @pytest.mark.parametrize(
     ("accounts", "shown"), [([], "[]"), (["jane"], "[jane]"), ([JANE, "*"], f"[{JANE}, *]")]
 )
@@ -212,11 +227,13 @@ def test_a_permission_is_for_accounts(queue, accounts, shown):
         add(queue, accounts=accounts)
 
 
+@pytest.mark.rule("permission.15")
 def test_a_permission_without_actions_is_a_missing_parameter(queue):
     with refused(queue.client, MISSING, "The request must contain the parameter Actions."):
         add(queue, actions=[])
 
 
+@pytest.mark.rule("permission.16")
 def test_a_policy_has_at_most_20_permissions(queue):
     for number in range(20):
         add(queue, str(number))
@@ -227,6 +244,7 @@ def test_a_policy_has_at_most_20_permissions(queue):
     assert len(labels(queue)) == 20
 
 
+@pytest.mark.rule("permission.17")
 def test_a_policy_has_at_most_50_principals(queue):
     add(queue, accounts=[f"{number:012}" for number in range(50)])
     with refused(queue.client, "OverLimit", "51 Principals were found, maximum allowed is 50."):

@@ -35,6 +35,17 @@ def unknown(name):
     return f"Unknown Attribute {name}."
 
 
+@pytest.mark.rule(
+    "attribute.1",
+    "attribute.2",
+    "attribute.3",
+    "attribute.4",
+    "attribute.5",
+    "attribute.6",
+    "attribute.7",
+    "attribute.27",
+    "attribute.34",
+)
 def test_all_of_a_fresh_queue_is_exactly_this(queue, clock):
     created = str(clock.now_ms() // 1000)
     assert queue.attributes("All") == {
@@ -53,6 +64,7 @@ def test_all_of_a_fresh_queue_is_exactly_this(queue, clock):
     }
 
 
+@pytest.mark.rule("attribute.8", "attribute.28")
 def test_attributes_come_by_name(queue):
     assert queue.attributes("VisibilityTimeout", "QueueArn") == {
         "QueueArn": "arn:aws:sqs:us-east-1:000000000000:q",
@@ -60,11 +72,13 @@ def test_attributes_come_by_name(queue):
     }
 
 
+@pytest.mark.rule("attribute.9")
 def test_no_names_no_attributes(queue):
     assert without_metadata(queue.client.get_queue_attributes(QueueUrl=queue.url)) == {}
     assert "Attributes" not in queue.client.get_queue_attributes(QueueUrl=queue.url, AttributeNames=[])
 
 
+@pytest.mark.rule("attribute.10", "attribute.34")
 @pytest.mark.parametrize(
     "name",
     ["Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"],
@@ -73,6 +87,7 @@ def test_a_name_that_is_known_but_not_set_is_left_out(queue, name):
     assert queue.attributes(name, "DelaySeconds") == {"DelaySeconds": "0"}
 
 
+@pytest.mark.rule("attribute.11", "attribute.12")
 @pytest.mark.parametrize("name", ["Nothing", "visibilitytimeout", "all", "", *FIFO_ONLY])
 def test_an_unknown_name_is_refused(queue, name):
     """Those of FIFO queues are unknown on a standard one."""
@@ -80,6 +95,7 @@ def test_an_unknown_name_is_refused(queue, name):
         queue.attributes("DelaySeconds", name)
 
 
+@pytest.mark.rule("attribute.13", "attribute.14", "attribute.15", "attribute.16", "attribute.17")
 @pytest.mark.parametrize("name", [name for name in RANGES if not name.startswith("Kms")])
 def test_both_ends_of_a_range_are_allowed(make_queue, name):
     """In CreateQueue and in SetQueueAttributes."""
@@ -90,6 +106,15 @@ def test_both_ends_of_a_range_are_allowed(make_queue, name):
     assert queue.attributes(name) == {name: str(high)}
 
 
+@pytest.mark.rule(
+    "attribute.13",
+    "attribute.14",
+    "attribute.15",
+    "attribute.16",
+    "attribute.17",
+    "attribute.18",
+    "attribute.19",
+)
 @pytest.mark.parametrize("name", RANGES)
 def test_outside_its_range_a_value_is_refused(queue, make_queue, name):
     """Neither clipped nor rounded; what is no whole number is refused alike."""
@@ -108,6 +133,7 @@ def test_outside_its_range_a_value_is_refused(queue, make_queue, name):
     assert queue.client.list_queues()["QueueUrls"] == [queue.url]
 
 
+@pytest.mark.rule("attribute.20")
 @pytest.mark.parametrize("name", READ_ONLY)
 def test_what_the_queue_counts_itself_cannot_be_set(queue, make_queue, name):
     with refused(queue.client, "InvalidAttributeName", unknown(name)):
@@ -116,6 +142,7 @@ def test_what_the_queue_counts_itself_cannot_be_set(queue, make_queue, name):
         make_queue("other", **{name: "1"})
 
 
+@pytest.mark.rule("attribute.21", "attribute.22")
 @pytest.mark.parametrize("name", ["Nothing", "All", "FifoQueue", "ContentBasedDeduplication"])
 def test_an_unknown_attribute_cannot_be_set(queue, make_queue, name):
     """FifoQueue is one on a standard queue, even "false"."""
@@ -125,6 +152,7 @@ def test_an_unknown_attribute_cannot_be_set(queue, make_queue, name):
         make_queue("other", **{name: "false"})
 
 
+@pytest.mark.rule("attribute.23")
 @pytest.mark.parametrize(
     ("name", "value"), [("DeduplicationScope", "queue"), ("FifoThroughputLimit", "perQueue")]
 )
@@ -136,6 +164,7 @@ def test_attributes_of_high_throughput_fifo_need_a_fifo_queue(queue, make_queue,
         make_queue("other", **{name: value})
 
 
+@pytest.mark.rule("attribute.24")
 def test_attributes_are_set_all_or_none(queue):
     before = queue.attributes("All")
     with refused(queue.client, "InvalidAttributeValue", re.compile("DelaySeconds")):
@@ -145,6 +174,7 @@ def test_attributes_are_set_all_or_none(queue):
     assert queue.attributes("All") == before
 
 
+@pytest.mark.rule("attribute.25")
 def test_setting_replaces_the_named_attributes_alone(queue):
     queue.set(VisibilityTimeout=60, DelaySeconds=5)
     queue.set(DelaySeconds=6)
@@ -154,6 +184,7 @@ def test_setting_replaces_the_named_attributes_alone(queue):
     }
 
 
+@pytest.mark.rule("attribute.26", "attribute.27")
 def test_last_modified_is_the_second_of_the_last_change(queue, clock):
     created = clock.now_ms() // 1000
     clock.advance(90)
@@ -164,6 +195,7 @@ def test_last_modified_is_the_second_of_the_last_change(queue, clock):
     }
 
 
+@pytest.mark.rule("send.18")
 def test_a_changed_attribute_holds_from_the_next_request_on(queue):
     """No propagation to wait for, as there is with Amazon (60 s)."""
     queue.set(MaximumMessageSize=1024)
@@ -175,6 +207,7 @@ def test_a_changed_attribute_holds_from_the_next_request_on(queue):
         queue.send("x" * 1025)
 
 
+@pytest.mark.rule("attribute.29", "attribute.30")
 def test_a_policy_is_kept_as_it_was_given_and_removed_by_an_empty_text(queue):
     policy = json.dumps({"Version": "2012-10-17", "Statement": []}, indent=2)
     queue.set(Policy=policy)
@@ -184,6 +217,7 @@ def test_a_policy_is_kept_as_it_was_given_and_removed_by_an_empty_text(queue):
     queue.set(Policy="")
 
 
+@pytest.mark.rule("attribute.31")
 def test_a_policy_is_json_of_at_most_8192_bytes(queue):
     def policy(size):
         return json.dumps({"Statement": [], "Id": "x" * (size - len('{"Statement": [], "Id": ""}'))})
@@ -230,6 +264,7 @@ def test_a_queue_is_created_with_a_policy_and_found_by_its_meaning(sqs, make_que
         make_queue(Policy={**policy, "Id": "other"})
 
 
+@pytest.mark.rule("attribute.32", "attribute.33", "attribute.34", "attribute.35", "attribute.38")
 def test_encryption_by_key_switches_that_by_sqs_off(queue):
     queue.set(KmsMasterKeyId="alias/aws/sqs")
     names = ("KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled")
@@ -242,6 +277,7 @@ def test_encryption_by_key_switches_that_by_sqs_off(queue):
     assert queue.attributes(*names) == {"SqsManagedSseEnabled": "false"}
 
 
+@pytest.mark.rule("attribute.36")
 def test_encryption_by_sqs_switches_that_by_key_off(queue):
     queue.set(KmsMasterKeyId="alias/aws/sqs", KmsDataKeyReusePeriodSeconds=60)
     assert queue.attributes("KmsDataKeyReusePeriodSeconds") == {"KmsDataKeyReusePeriodSeconds": "60"}
@@ -270,6 +306,7 @@ def test_a_queue_is_created_with_a_key_and_found_by_it(sqs, make_queue):
         make_queue(SqsManagedSseEnabled="true")
 
 
+@pytest.mark.rule("attribute.37")
 def test_both_encryptions_at_once_are_refused(queue, make_queue):
     both = {"KmsMasterKeyId": "alias/aws/sqs", "SqsManagedSseEnabled": "true"}
     with refused(queue.client, "InvalidAttributeName", BOTH_ENCRYPTIONS):
@@ -278,6 +315,7 @@ def test_both_encryptions_at_once_are_refused(queue, make_queue):
         make_queue("other", **both)
 
 
+@pytest.mark.rule("attribute.39")
 def test_a_switch_is_true_or_false(queue):
     queue.set(SqsManagedSseEnabled="false")
     assert queue.attributes("SqsManagedSseEnabled") == {"SqsManagedSseEnabled": "false"}
@@ -292,6 +330,7 @@ def test_a_switch_is_true_or_false(queue):
 # Counts
 
 
+@pytest.mark.rule("attribute.40", "attribute.41", "attribute.42", "attribute.43")
 def test_counts_follow_a_message_through_its_life(queue, clock):
     """Delayed, visible, in flight, visible again, deleted; each message is in one of them."""
     queue.send(DelaySeconds=10)
@@ -306,6 +345,7 @@ def test_counts_follow_a_message_through_its_life(queue, clock):
     assert queue.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("attribute.40", "attribute.41", "attribute.42", "attribute.43")
 def test_counts_are_exact_at_every_instant(queue, clock):
     """Of many messages in every state, without a receive to bring them up to date."""
     for n in range(12):
@@ -324,15 +364,18 @@ def test_counts_are_exact_at_every_instant(queue, clock):
 # Tags
 
 
+@pytest.mark.rule("tag.1", "tag.14")
 def test_a_queue_is_created_with_tags(sqs):
     url = sqs.create_queue(QueueName="q", tags={"team": "blue", "empty": ""})["QueueUrl"]
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"team": "blue", "empty": ""}
 
 
+@pytest.mark.rule("tag.6")
 def test_without_tags_the_key_is_left_out(queue):
     assert without_metadata(queue.client.list_queue_tags(QueueUrl=queue.url)) == {}
 
 
+@pytest.mark.rule("tag.2", "tag.3")
 def test_a_tag_gets_a_new_value_and_the_others_stay(queue):
     queue.client.tag_queue(QueueUrl=queue.url, Tags={"team": "blue", "Team": "capital", "cost": "7"})
     queue.client.tag_queue(QueueUrl=queue.url, Tags={"team": "red"})
@@ -340,12 +383,14 @@ def test_a_tag_gets_a_new_value_and_the_others_stay(queue):
     assert tags == {"team": "red", "Team": "capital", "cost": "7"}
 
 
+@pytest.mark.rule("tag.4", "tag.5")
 def test_untagging_ignores_keys_that_are_not_there(queue):
     queue.client.tag_queue(QueueUrl=queue.url, Tags={"a": "1", "b": "2"})
     queue.client.untag_queue(QueueUrl=queue.url, TagKeys=["a", "nobody"])
     assert queue.client.list_queue_tags(QueueUrl=queue.url)["Tags"] == {"b": "2"}
 
 
+@pytest.mark.rule("tag.9", "tag.10")
 def test_a_queue_has_at_most_50_tags(queue):
     """New values for old keys don't count."""
     queue.client.tag_queue(QueueUrl=queue.url, Tags={str(n): "" for n in range(50)})
@@ -357,12 +402,14 @@ def test_a_queue_has_at_most_50_tags(queue):
     assert queue.client.list_queues()["QueueUrls"] == [queue.url]
 
 
+@pytest.mark.rule("tag.13")
 @pytest.mark.parametrize("tags", [{"k" * 128: "v" * 256}, {"ö 1_.:/=+-@": "ö 1_.:/=+-@"}])
 def test_longest_tags_and_their_characters(queue, tags):
     queue.client.tag_queue(QueueUrl=queue.url, Tags=tags)
     assert queue.client.list_queue_tags(QueueUrl=queue.url)["Tags"] == tags
 
 
+@pytest.mark.rule("tag.11", "tag.12", "tag.15", "tag.16")
 @pytest.mark.parametrize(
     "tags",
     [
@@ -385,6 +432,7 @@ def test_other_tags_are_refused(queue, tags):
     assert "Tags" not in queue.client.list_queue_tags(QueueUrl=queue.url)
 
 
+@pytest.mark.rule("tag.7", "tag.8")
 def test_no_tags_at_all_are_refused(queue):
     with refused(queue.client, MISSING, "The request must contain the parameter Tags."):
         queue.client.tag_queue(QueueUrl=queue.url, Tags={})
@@ -392,6 +440,7 @@ def test_no_tags_at_all_are_refused(queue):
         queue.client.untag_queue(QueueUrl=queue.url, TagKeys=[])
 
 
+@pytest.mark.rule("tag.17")
 def test_tags_are_each_queues_own(make_queue):
     one, other = make_queue("one"), make_queue("other")
     one.client.tag_queue(QueueUrl=one.url, Tags={"a": "1"})

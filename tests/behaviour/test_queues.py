@@ -17,12 +17,14 @@ def test_a_new_queues_url_ends_in_account_and_name(sqs):
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
 
 
+@pytest.mark.rule("queue.1")
 @pytest.mark.parametrize("name", ["a", "A-b_9", "x" * 80])
 def test_a_name_has_1_to_80_letters_digits_hyphens_and_underscores(sqs, name):
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     assert sqs.list_queues()["QueueUrls"] == [url]
 
 
+@pytest.mark.rule("queue.2", "queue.3")
 @pytest.mark.parametrize("name", ["", "x" * 81, "a b", "a/b", "a.b", "ö", "orders.fifo"])
 def test_any_other_name_is_refused(sqs, name):
     """`.fifo` without FifoQueue too."""
@@ -30,6 +32,7 @@ def test_any_other_name_is_refused(sqs, name):
         sqs.create_queue(QueueName=name)
 
 
+@pytest.mark.rule("queue.4")
 @pytest.mark.parametrize("name", ["orders", ".fifo", "a b.fifo", "x" * 76 + ".fifo"])
 def test_a_fifo_queues_name_ends_in_fifo_and_has_80_characters_with_it(sqs, name):
     with refused(
@@ -41,6 +44,7 @@ def test_a_fifo_queues_name_ends_in_fifo_and_has_80_characters_with_it(sqs, name
         sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})
 
 
+@pytest.mark.rule("queue.5")
 def test_names_differ_by_letter_case(make_queue):
     """Queue names and URLs are case-sensitive."""
     small, capital = make_queue("orders"), make_queue("Orders")
@@ -49,12 +53,14 @@ def test_names_differ_by_letter_case(make_queue):
     assert small.bodies() == ["for the small one"]
 
 
+@pytest.mark.rule("queue.7")
 def test_creating_a_queue_again_gives_its_url_and_leaves_its_messages(queue):
     queue.send("kept")
     assert queue.client.create_queue(QueueName="q")["QueueUrl"] == queue.url
     assert queue.bodies() == ["kept"]
 
 
+@pytest.mark.rule("queue.8", "queue.9", "error.2")
 def test_creating_again_compares_the_attributes_supplied_with_the_current_ones(queue):
     """After SetQueueAttributes the new values count, and what is not supplied is not compared."""
     queue.set(VisibilityTimeout=60, DelaySeconds=5)
@@ -67,6 +73,7 @@ def test_creating_again_compares_the_attributes_supplied_with_the_current_ones(q
         BoundQueue.create(queue.client, DelaySeconds=5, VisibilityTimeout=30)
 
 
+@pytest.mark.rule("queue.10")
 def test_a_refused_creation_changes_nothing(make_queue):
     queue = make_queue(VisibilityTimeout=60)
     before = queue.attributes("All")
@@ -75,18 +82,21 @@ def test_a_refused_creation_changes_nothing(make_queue):
     assert queue.attributes("All") == before
 
 
+@pytest.mark.rule("queue.11")
 def test_tags_are_not_compared_when_a_queue_is_created_again(sqs):
     first = sqs.create_queue(QueueName="q", tags={"team": "blue"})["QueueUrl"]
     assert sqs.create_queue(QueueName="q", tags={"team": "red"})["QueueUrl"] == first
     assert sqs.list_queue_tags(QueueUrl=first)["Tags"] == {"team": "blue"}
 
 
+@pytest.mark.rule("queue.12")
 def test_a_queue_is_found_by_name(queue):
     assert queue.client.get_queue_url(QueueName="q")["QueueUrl"] == queue.url
     owner = {"QueueOwnerAWSAccountId": "000000000000"}
     assert queue.client.get_queue_url(QueueName="q", **owner)["QueueUrl"] == queue.url
 
 
+@pytest.mark.rule("queue.13", "queue.14", "queue.15", "error.1", "error.11")
 def test_an_unknown_name_is_no_queue(queue):
     with refused(queue.client, "QueueDoesNotExist", NO_SUCH_QUEUE):
         queue.client.get_queue_url(QueueName="Q")
@@ -96,6 +106,7 @@ def test_an_unknown_name_is_no_queue(queue):
         queue.client.get_queue_url(QueueName="")
 
 
+@pytest.mark.rule("queue.16", "queue.17", "queue.18")
 @pytest.mark.parametrize(
     "address",
     [
@@ -114,6 +125,7 @@ def test_a_queue_is_known_by_name_arn_and_any_hosts_url(queue, address):
     assert queue.bodies() == ["there"]
 
 
+@pytest.mark.rule("queue.19")
 @pytest.mark.parametrize("url", ["http://localhost:9324/000000000000/nobody", "not a name"])
 @pytest.mark.parametrize(
     ("action", "params"),
@@ -138,17 +150,20 @@ def test_a_missing_queue_is_told_before_anything_else_that_is_wrong(sqs, action,
         getattr(sqs, action)(QueueUrl=url, **params)
 
 
+@pytest.mark.rule("queue.20", "error.10")
 def test_an_empty_queue_url_is_a_missing_parameter(sqs):
     with refused(sqs, MISSING, "The request must contain the parameter QueueUrl."):
         sqs.send_message(QueueUrl="", MessageBody="x")
 
 
+@pytest.mark.rule("list.1", "list.2")
 def test_queues_are_listed_by_name_and_by_prefix(make_queue, sqs):
     urls = {name: make_queue(name).url for name in ("beta", "alpha", "alpha-2", "Alpha")}
     assert sqs.list_queues()["QueueUrls"] == [urls[name] for name in sorted(urls)]
     assert sqs.list_queues(QueueNamePrefix="alpha")["QueueUrls"] == [urls["alpha"], urls["alpha-2"]]
 
 
+@pytest.mark.rule("list.2")
 def test_a_prefix_is_no_pattern(make_queue, sqs):
     """`_` and `%` of SQL's LIKE stand for themselves."""
     url = make_queue("a_b").url
@@ -157,11 +172,13 @@ def test_a_prefix_is_no_pattern(make_queue, sqs):
     assert "QueueUrls" not in sqs.list_queues(QueueNamePrefix="a%")
 
 
+@pytest.mark.rule("list.3")
 def test_no_queues_no_key(sqs):
     """An empty list's key is left out, as by SQS."""
     assert without_metadata(sqs.list_queues(QueueNamePrefix="nobody")) == {}
 
 
+@pytest.mark.rule("list.4", "list.5")
 def test_pages_hold_max_results_and_the_last_has_no_token(make_queue, sqs):
     urls = [make_queue(f"q{n}").url for n in range(5)]
     first = sqs.list_queues(MaxResults=2)
@@ -172,17 +189,20 @@ def test_pages_hold_max_results_and_the_last_has_no_token(make_queue, sqs):
     assert "NextToken" not in sqs.list_queues(MaxResults=5)
 
 
+@pytest.mark.rule("list.6")
 def test_without_max_results_there_is_no_token(make_queue, sqs):
     for n in range(3):
         make_queue(f"q{n}")
     assert "NextToken" not in sqs.list_queues()
 
 
+@pytest.mark.rule("list.7")
 def test_without_max_results_at_most_1000_queues_are_listed(make_queue, sqs):
     urls = [make_queue(f"q{n:04}").url for n in range(1001)]
     assert sqs.list_queues()["QueueUrls"] == urls[:1000]
 
 
+@pytest.mark.rule("list.4")
 def test_a_page_goes_on_after_queues_that_came_or_went_meanwhile(make_queue, sqs):
     for name in ("a", "b", "d"):
         make_queue(name)
@@ -193,12 +213,14 @@ def test_a_page_goes_on_after_queues_that_came_or_went_meanwhile(make_queue, sqs
     assert second["QueueUrls"] == [url, make_queue("d").url]
 
 
+@pytest.mark.rule("list.10")
 def test_the_paginator_lists_all_pages(make_queue, sqs):
     urls = [make_queue(f"q{n}").url for n in range(5)]
     pages = sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 2})
     assert [url for page in pages for url in page["QueueUrls"]] == urls
 
 
+@pytest.mark.rule("list.8", "error.9")
 @pytest.mark.parametrize("number", [0, -1, 1001])
 def test_max_results_is_1_to_1000(sqs, number):
     with refused(
@@ -209,11 +231,13 @@ def test_max_results_is_1_to_1000(sqs, number):
         sqs.list_queues(MaxResults=number)
 
 
+@pytest.mark.rule("list.9")
 def test_a_made_up_token_is_refused(sqs):
     with refused(sqs, INVALID, re.compile("^Value made up for parameter NextToken is invalid.")):
         sqs.list_queues(MaxResults=1, NextToken="made up")
 
 
+@pytest.mark.rule("queue.21")
 def test_a_deleted_queue_is_gone_with_its_messages(queue):
     queue.send("lost")
     assert without_metadata(queue.client.delete_queue(QueueUrl=queue.url)) == {}
@@ -224,6 +248,7 @@ def test_a_deleted_queue_is_gone_with_its_messages(queue):
         queue.client.delete_queue(QueueUrl=queue.url)
 
 
+@pytest.mark.rule("queue.22", "queue.23")
 def test_a_deleted_queues_name_is_free_again_after_60_seconds(queue, clock, make_queue):
     queue.send("lost")
     queue.client.delete_queue(QueueUrl=queue.url)
@@ -247,6 +272,7 @@ def test_a_new_queue_of_an_old_name_has_none_of_its_settings(make_queue, clock):
     assert "Tags" not in new.client.list_queue_tags(QueueUrl=new.url)
 
 
+@pytest.mark.rule("queue.24")
 def test_a_purge_removes_visible_in_flight_and_delayed_messages(queue, clock):
     queue.send_all("visible", "in flight")
     held = queue.receive_one()
@@ -259,6 +285,7 @@ def test_a_purge_removes_visible_in_flight_and_delayed_messages(queue, clock):
     queue.delete(held)
 
 
+@pytest.mark.rule("queue.24")
 def test_what_is_sent_after_a_purge_stays(queue):
     queue.send("before")
     queue.client.purge_queue(QueueUrl=queue.url)
@@ -275,6 +302,7 @@ def test_a_purge_leaves_other_queues_alone(make_queue):
     assert other.bodies() == ["stays"]
 
 
+@pytest.mark.rule("queue.27")
 def test_a_purge_keeps_attributes_and_tags(make_queue):
     queue = make_queue(VisibilityTimeout=77)
     queue.client.tag_queue(QueueUrl=queue.url, Tags={"team": "blue"})
@@ -283,6 +311,7 @@ def test_a_purge_keeps_attributes_and_tags(make_queue):
     assert queue.client.list_queue_tags(QueueUrl=queue.url)["Tags"] == {"team": "blue"}
 
 
+@pytest.mark.rule("queue.25", "queue.26", "error.3")
 def test_a_queue_is_purged_once_in_60_seconds(queue, clock, make_queue):
     queue.client.purge_queue(QueueUrl=queue.url)
     clock.advance(59.999)

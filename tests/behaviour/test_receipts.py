@@ -54,6 +54,7 @@ def received(queue, **params):
 # In both modes
 
 
+@pytest.mark.rule("handle.1")
 def test_a_handle_is_short_text_without_a_hyphen(any_mode):
     """At most 1,024 characters; the convention of extended clients needs a handle without `-`."""
     for _ in range(20):
@@ -63,6 +64,7 @@ def test_a_handle_is_short_text_without_a_hyphen(any_mode):
         assert "-" not in handle
 
 
+@pytest.mark.rule("handle.2")
 def test_each_receive_gives_a_new_handle(any_mode, clock):
     first = received(any_mode)
     clock.advance(30)
@@ -71,6 +73,7 @@ def test_each_receive_gives_a_new_handle(any_mode, clock):
     assert second["ReceiptHandle"] != first["ReceiptHandle"]
 
 
+@pytest.mark.rule("handle.3")
 def test_the_latest_handle_deletes_in_flight(any_mode, clock):
     message = received(any_mode)
     clock.advance(29.999)
@@ -90,6 +93,7 @@ def test_the_latest_handle_changes_the_timeout_in_flight(any_mode, clock):
     assert any_mode.bodies() == ["hello"]
 
 
+@pytest.mark.rule("visibility.7", "handle.4")
 def test_extending_keeps_the_handle_valid(any_mode, clock):
     """Past the timeout that it was received with, as often as extended."""
     message = received(any_mode)
@@ -101,6 +105,7 @@ def test_extending_keeps_the_handle_valid(any_mode, clock):
     assert any_mode.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("handle.5", "handle.6")
 def test_deleting_twice_is_no_error(any_mode):
     message = received(any_mode)
     any_mode.delete(message)
@@ -109,6 +114,7 @@ def test_deleting_twice_is_no_error(any_mode):
         any_mode.change(message, 60)
 
 
+@pytest.mark.rule("handle.5", "handle.6")
 def test_any_handle_of_a_deleted_message_deletes_without_error(any_mode, clock):
     """An older one too: there is nothing left that it could harm."""
     older = received(any_mode)
@@ -119,6 +125,7 @@ def test_any_handle_of_a_deleted_message_deletes_without_error(any_mode, clock):
         any_mode.change(older, 60)
 
 
+@pytest.mark.rule("handle.5", "handle.6")
 def test_a_handle_of_a_purged_message_deletes_without_error(any_mode):
     message = received(any_mode)
     any_mode.client.purge_queue(QueueUrl=any_mode.url)
@@ -129,6 +136,7 @@ def test_a_handle_of_a_purged_message_deletes_without_error(any_mode):
     assert any_mode.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("handle.7")
 @pytest.mark.parametrize("swept", [False, True])
 def test_a_handle_of_an_expired_message_deletes_without_error(either, clock, swept):
     """Whether the row is still there or not."""
@@ -142,6 +150,7 @@ def test_a_handle_of_an_expired_message_deletes_without_error(either, clock, swe
     queue.delete(message)
 
 
+@pytest.mark.rule("handle.8")
 def test_another_queues_handle_is_refused(any_mode):
     """404, and the message stays with its queue."""
     other = BoundQueue.create(any_mode.client, "other")
@@ -154,6 +163,7 @@ def test_another_queues_handle_is_refused(any_mode):
     assert other.counts == (0, 1, 0)
 
 
+@pytest.mark.rule("handle.8")
 def test_a_handle_of_a_deleted_queue_of_the_same_name_is_refused(any_mode, clock):
     handle = received(any_mode)["ReceiptHandle"]
     any_mode.client.delete_queue(QueueUrl=any_mode.url)
@@ -165,6 +175,7 @@ def test_a_handle_of_a_deleted_queue_of_the_same_name_is_refused(any_mode, clock
     again.delete(message)
 
 
+@pytest.mark.rule("handle.10")
 def test_another_files_handle_was_never_issued(any_mode, open_sqs):
     """Handles are signed with a secret of the file's."""
     handle = received(BoundQueue.create(open_sqs("other.db")))["ReceiptHandle"]
@@ -173,6 +184,7 @@ def test_another_files_handle_was_never_issued(any_mode, open_sqs):
         any_mode.delete({"ReceiptHandle": handle})
 
 
+@pytest.mark.rule("handle.9", "error.5")
 @pytest.mark.parametrize("handle", GARBAGE)
 def test_garbage_is_no_handle(any_mode, handle):
     with refused(any_mode.client, "ReceiptHandleIsInvalid", never_issued(handle)):
@@ -181,6 +193,7 @@ def test_garbage_is_no_handle(any_mode, handle):
         any_mode.change({"ReceiptHandle": handle}, 60)
 
 
+@pytest.mark.rule("handle.10")
 def test_a_handle_altered_anywhere_is_no_handle(strict):
     """One other character at any place; the message is untouched."""
     handle = received(strict)["ReceiptHandle"]
@@ -191,6 +204,7 @@ def test_a_handle_altered_anywhere_is_no_handle(strict):
     assert strict.counts == (0, 1, 0)
 
 
+@pytest.mark.rule("handle.11")
 def test_an_empty_handle_is_a_missing_parameter(any_mode):
     with refused(any_mode.client, MISSING, "The request must contain the parameter ReceiptHandle."):
         any_mode.delete({"ReceiptHandle": ""})
@@ -208,6 +222,7 @@ def test_a_handle_outlives_the_client(any_mode, open_sqs):
 # compat="docs": expired and replaced handles are errors
 
 
+@pytest.mark.rule("handle.12", "handle.14")
 def test_an_expired_handle_does_not_delete(strict, clock):
     """From the very millisecond at which the timeout ends; the message stays."""
     message = received(strict)
@@ -217,6 +232,7 @@ def test_an_expired_handle_does_not_delete(strict, clock):
     assert strict.bodies() == ["hello"]
 
 
+@pytest.mark.rule("handle.15", "error.8")
 def test_an_expired_handle_does_not_change_the_timeout(strict, clock):
     message = received(strict)
     clock.advance(30)
@@ -225,6 +241,7 @@ def test_an_expired_handle_does_not_change_the_timeout(strict, clock):
     assert strict.bodies() == ["hello"]
 
 
+@pytest.mark.rule("handle.13", "handle.14")
 def test_a_replaced_handle_does_not_delete_what_another_holds(strict, clock):
     older = received(strict)
     clock.advance(30)
@@ -236,6 +253,7 @@ def test_a_replaced_handle_does_not_delete_what_another_holds(strict, clock):
     assert strict.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("handle.16")
 @pytest.mark.parametrize("timeout", [0, 60])
 def test_a_replaced_handle_does_not_change_what_another_holds(strict, clock, timeout):
     older = received(strict)
@@ -249,6 +267,7 @@ def test_a_replaced_handle_does_not_change_what_another_holds(strict, clock, tim
     assert strict.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("handle.14", "handle.15")
 def test_a_handle_is_expired_once_its_message_was_given_back(strict):
     message = received(strict)
     strict.change(message, 0)
@@ -258,6 +277,7 @@ def test_a_handle_is_expired_once_its_message_was_given_back(strict):
         strict.change(message, 60)
 
 
+@pytest.mark.rule("handle.14", "handle.15")
 def test_a_handle_received_with_no_timeout_is_expired_at_once(strict):
     message = received(strict, VisibilityTimeout=0)
     with refused(strict.client, INVALID, expired(message)):
@@ -266,6 +286,7 @@ def test_a_handle_received_with_no_timeout_is_expired_at_once(strict):
         strict.change(message, 60)
 
 
+@pytest.mark.rule("handle.14", "handle.17")
 def test_a_handle_of_a_message_moved_to_its_dead_letter_queue_is_expired(strict, clock):
     message = moved_to_dead_letters(strict, clock)
     with refused(strict.client, INVALID, expired(message)):
@@ -278,6 +299,7 @@ def test_a_handle_of_a_message_moved_to_its_dead_letter_queue_is_expired(strict,
 # compat="aws": softer
 
 
+@pytest.mark.rule("handle.18")
 def test_an_expired_handle_deletes_in_aws(lenient, clock):
     message = received(lenient)
     clock.advance(30)
@@ -286,6 +308,7 @@ def test_an_expired_handle_deletes_in_aws(lenient, clock):
     assert lenient.receive() == []
 
 
+@pytest.mark.rule("handle.19")
 def test_an_expired_handles_change_is_without_effect_in_aws(lenient, clock):
     message = received(lenient)
     clock.advance(30)
@@ -294,6 +317,7 @@ def test_an_expired_handles_change_is_without_effect_in_aws(lenient, clock):
     assert lenient.bodies() == ["hello"]
 
 
+@pytest.mark.rule("handle.18")
 def test_a_replaced_handle_deletes_in_aws(lenient, clock):
     older = received(lenient)
     clock.advance(30)
@@ -302,6 +326,7 @@ def test_a_replaced_handle_deletes_in_aws(lenient, clock):
     assert lenient.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("handle.20")
 def test_a_replaced_handle_acts_on_the_message_in_aws(lenient, clock):
     older = received(lenient)
     clock.advance(30)
@@ -312,6 +337,7 @@ def test_a_replaced_handle_acts_on_the_message_in_aws(lenient, clock):
     assert again["MessageId"] == newer["MessageId"]
 
 
+@pytest.mark.rule("handle.20")
 def test_a_replaced_handles_12_hours_count_from_the_latest_receive_in_aws(lenient, clock):
     """Eleven hours after the first receive the message is received again: then there are 12 h anew."""
     older = received(lenient)
@@ -322,6 +348,7 @@ def test_a_replaced_handles_12_hours_count_from_the_latest_receive_in_aws(lenien
     assert lenient.counts == (0, 1, 0)
 
 
+@pytest.mark.rule("handle.21")
 def test_a_handle_older_than_12_hours_is_expired_in_aws_too(lenient, clock):
     message = received(lenient, VisibilityTimeout=12 * HOUR)
     clock.advance(12 * HOUR, ms=1)
@@ -332,6 +359,7 @@ def test_a_handle_older_than_12_hours_is_expired_in_aws_too(lenient, clock):
     assert lenient.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("handle.22", "handle.23")
 def test_a_handle_of_a_moved_message_does_nothing_in_aws(lenient, clock):
     message = moved_to_dead_letters(lenient, clock)
     lenient.delete(message)

@@ -33,11 +33,13 @@ def out_of_range(parameter, value, low, high):
     )
 
 
+@pytest.mark.rule("receive.7")
 def test_an_empty_queue_answers_without_the_key(queue):
     """No error, and no empty list: `Messages` is absent."""
     assert without_metadata(queue.client.receive_message(QueueUrl=queue.url)) == {}
 
 
+@pytest.mark.rule("receive.1", "receive.8")
 def test_a_plain_receive_brings_one_message_with_four_keys(queue):
     queue.send_all("one", "two")
     answer = queue.client.receive_message(QueueUrl=queue.url)
@@ -46,6 +48,7 @@ def test_a_plain_receive_brings_one_message_with_four_keys(queue):
     ]
 
 
+@pytest.mark.rule("receive.2")
 @pytest.mark.parametrize("number", [1, 2, 9, 10])
 def test_as_many_as_asked_for_if_there_are(queue, number):
     queue.send_all(*"abcdefghijkl")
@@ -53,12 +56,14 @@ def test_as_many_as_asked_for_if_there_are(queue, number):
     assert len(queue.receive(10)) == min(10, 12 - number)
 
 
+@pytest.mark.rule("receive.3")
 @pytest.mark.parametrize("number", [-1, 0, 11])
 def test_a_receive_asks_for_1_to_10_messages(queue, number):
     with refused(queue.client, INVALID, out_of_range("MaxNumberOfMessages", number, 1, 10)):
         queue.receive(number)
 
 
+@pytest.mark.rule("receive.4")
 @pytest.mark.parametrize("timeout", [-1, 43_201])
 def test_a_visibility_timeout_is_0_to_12_hours(queue, timeout):
     """Larger values are refused, never clipped."""
@@ -68,6 +73,7 @@ def test_a_visibility_timeout_is_0_to_12_hours(queue, timeout):
     assert queue.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("receive.5")
 @pytest.mark.parametrize("seconds", [-1, 21])
 def test_a_wait_is_0_to_20_seconds(queue, seconds):
     with refused(
@@ -78,6 +84,7 @@ def test_a_wait_is_0_to_20_seconds(queue, seconds):
         queue.receive(WaitTimeSeconds=seconds)
 
 
+@pytest.mark.rule("receive.6")
 def test_an_attempt_id_needs_a_fifo_queue(queue):
     with refused(
         queue.client,
@@ -88,12 +95,14 @@ def test_an_attempt_id_needs_a_fifo_queue(queue):
         queue.receive(ReceiveRequestAttemptId="a")
 
 
+@pytest.mark.rule("receive.22")
 def test_messages_come_in_the_order_they_were_sent(queue):
     """Best effort with SQS; here exact."""
     queue.send_all(*"abcdefghijklmnopqrstuvwxyz")
     assert "".join(queue.bodies() + queue.bodies() + queue.bodies()) == "abcdefghijklmnopqrstuvwxyz"
 
 
+@pytest.mark.rule("receive.23")
 def test_a_returned_message_keeps_its_place(queue, clock):
     """The older one is received before those sent after it."""
     queue.send("older")
@@ -103,12 +112,14 @@ def test_a_returned_message_keeps_its_place(queue, clock):
     assert queue.bodies() == ["older", "newer", "newest"]
 
 
+@pytest.mark.rule("visibility.8")
 def test_a_message_given_back_at_once_keeps_its_place(queue):
     queue.send_all("older", "newer")
     queue.change(queue.receive_one(), 0)
     assert queue.bodies() == ["older", "newer"]
 
 
+@pytest.mark.rule("receive.23")
 def test_returned_messages_come_in_the_order_of_sending_however_their_timeouts_ended(queue, clock):
     queue.send_all("a", "b", "c")
     for timeout in (3, 2, 1):
@@ -120,6 +131,7 @@ def test_returned_messages_come_in_the_order_of_sending_however_their_timeouts_e
 # What a receive tells of a message
 
 
+@pytest.mark.rule("receive.9", "receive.10", "receive.15")
 def test_all_is_these_four_system_attributes_as_texts(queue, clock):
     sent_at = clock.now_ms()
     queue.send()
@@ -133,6 +145,7 @@ def test_all_is_these_four_system_attributes_as_texts(queue, clock):
     }
 
 
+@pytest.mark.rule("receive.10", "receive.11", "receive.12")
 @pytest.mark.parametrize("parameter", ["AttributeNames", "MessageSystemAttributeNames"])
 @pytest.mark.parametrize("name", sorted(SYSTEM_ATTRIBUTES))
 def test_a_system_attribute_comes_by_name_under_either_parameter(queue, parameter, name):
@@ -141,6 +154,7 @@ def test_a_system_attribute_comes_by_name_under_either_parameter(queue, paramete
     assert set(message["Attributes"]) == {name}
 
 
+@pytest.mark.rule("receive.11")
 def test_names_under_both_parameters_are_joined(queue):
     queue.send()
     message = queue.receive_one(
@@ -149,12 +163,14 @@ def test_names_under_both_parameters_are_joined(queue):
     assert set(message["Attributes"]) == {"SenderId", "SentTimestamp"}
 
 
+@pytest.mark.rule("receive.13")
 def test_a_system_attribute_the_message_has_not_is_left_out(queue):
     queue.send()
     names = ["SequenceNumber", "MessageGroupId", "AWSTraceHeader", "DeadLetterQueueSourceArn"]
     assert "Attributes" not in queue.receive_one(AttributeNames=names)
 
 
+@pytest.mark.rule("receive.14")
 @pytest.mark.parametrize("name", ["Nothing", ".*", "*", "all", "senderid", "Policy"])
 def test_an_unknown_system_attribute_is_refused(queue, name):
     """Also those of queues, and patterns."""
@@ -164,6 +180,7 @@ def test_an_unknown_system_attribute_is_refused(queue, name):
     assert queue.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("receive.15", "receive.16", "receive.17")
 def test_the_receive_count_rises_at_each_receive_and_the_first_instant_stays(queue, clock):
     queue.send()
     seen = []
@@ -175,6 +192,7 @@ def test_the_receive_count_rises_at_each_receive_and_the_first_instant_stays(que
     assert {attributes["ApproximateFirstReceiveTimestamp"] for attributes in seen} == {str(first_at)}
 
 
+@pytest.mark.rule("receive.18", "receive.19", "receive.20", "receive.21")
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
@@ -199,6 +217,7 @@ def test_message_attributes_are_chosen_by_name_prefix_or_all(queue, names, expec
     assert ("MD5OfMessageAttributes" in message) == bool(expected)
 
 
+@pytest.mark.rule("metadata.6")
 def test_the_digest_covers_the_attributes_returned(queue):
     everything = {"General": "Kenobi", "Hello": "There", "Help.Me": "Me"}
     queue.send(MessageAttributes={name: string(value) for name, value in everything.items()})
@@ -224,10 +243,12 @@ def three_in_flight(monkeypatch, open_sqs):
     return make
 
 
+@pytest.mark.rule("receive.24")
 def test_the_limit_is_120000_in_flight_in_a_standard_queue():
     assert SQS.standard_in_flight_count == 120_000
 
 
+@pytest.mark.rule("receive.25")
 @pytest.mark.parametrize("compat", ["docs", "aws"])
 def test_near_the_limit_fewer_than_asked_for_are_returned(three_in_flight, compat):
     queue = three_in_flight(compat=compat)
@@ -235,6 +256,7 @@ def test_near_the_limit_fewer_than_asked_for_are_returned(three_in_flight, compa
     assert queue.bodies(10) == ["c"]
 
 
+@pytest.mark.rule("receive.26", "error.4")
 @pytest.mark.parametrize("compat", ["docs", "aws"])
 def test_at_the_limit_a_short_poll_is_refused(three_in_flight, compat):
     queue = three_in_flight(compat=compat)
@@ -243,6 +265,7 @@ def test_at_the_limit_a_short_poll_is_refused(three_in_flight, compat):
         queue.receive()
 
 
+@pytest.mark.rule("receive.27")
 def test_at_the_limit_a_long_poll_is_refused_too(three_in_flight):
     """compat="docs": the API reference knows no exception."""
     queue = three_in_flight()
@@ -251,6 +274,7 @@ def test_at_the_limit_a_long_poll_is_refused_too(three_in_flight):
         queue.receive(WaitTimeSeconds=20)
 
 
+@pytest.mark.rule("receive.28")
 def test_at_the_limit_amazons_long_poll_ends_empty(three_in_flight, clock, background):
     """compat="aws": no error, no messages."""
     queue = three_in_flight(compat="aws")
@@ -261,6 +285,7 @@ def test_at_the_limit_amazons_long_poll_ends_empty(three_in_flight, clock, backg
     assert waiting.result(20) == []
 
 
+@pytest.mark.rule("receive.30")
 @pytest.mark.parametrize("way", ["deleted", "given back", "timed out"])
 def test_what_leaves_flight_makes_room(three_in_flight, clock, way):
     queue = three_in_flight()
@@ -285,6 +310,7 @@ def test_expired_messages_in_flight_make_room(three_in_flight, clock):
     assert queue.bodies() == ["young"]
 
 
+@pytest.mark.rule("receive.29")
 def test_visible_and_delayed_messages_do_not_count_as_in_flight(three_in_flight):
     queue = three_in_flight()
     for _ in range(5):
@@ -301,6 +327,7 @@ def test_the_limit_is_each_queues_own(three_in_flight):
     assert other.bodies() == ["free"]
 
 
+@pytest.mark.rule("receive.3")
 def test_an_unknown_option_of_a_receive_changes_nothing(queue):
     """A refused receive leaves the message as it was: visible, its count untouched."""
     queue.send()

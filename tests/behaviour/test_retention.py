@@ -13,6 +13,7 @@ def short(make_queue):
     return make_queue("short", MessageRetentionPeriod=60)
 
 
+@pytest.mark.rule("attribute.4", "retention.1")
 def test_a_message_is_kept_for_four_days_unless_said(queue, clock):
     queue.send("old")
     clock.advance(FOUR_DAYS, ms=-1)
@@ -22,6 +23,7 @@ def test_a_message_is_kept_for_four_days_unless_said(queue, clock):
     assert queue.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("retention.1", "retention.2")
 @pytest.mark.parametrize("period", [60, 1_209_600])
 def test_a_queues_own_retention_is_1_minute_to_14_days(make_queue, clock, period):
     queue = make_queue(MessageRetentionPeriod=period)
@@ -33,6 +35,7 @@ def test_a_queues_own_retention_is_1_minute_to_14_days(make_queue, clock, period
     assert queue.bodies() == []
 
 
+@pytest.mark.rule("retention.1", "retention.2")
 def test_an_expired_message_in_flight_never_comes_back(short, clock):
     short.send("old")
     short.receive_one(VisibilityTimeout=59)
@@ -42,6 +45,7 @@ def test_an_expired_message_in_flight_never_comes_back(short, clock):
     assert short.bodies() == []
 
 
+@pytest.mark.rule("retention.2")
 def test_an_expired_message_leaves_the_flight_before_its_timeout_ends(short, clock):
     short.send("old")
     short.receive_one(VisibilityTimeout=3600)
@@ -51,6 +55,7 @@ def test_an_expired_message_leaves_the_flight_before_its_timeout_ends(short, clo
     assert short.bodies() == []
 
 
+@pytest.mark.rule("retention.1", "retention.2", "retention.3")
 def test_a_delayed_message_expires_too(short, clock):
     """Its age counts from the send, not from the end of its delay."""
     short.send("never seen", DelaySeconds=900)
@@ -61,6 +66,7 @@ def test_a_delayed_message_expires_too(short, clock):
     assert short.bodies() == []
 
 
+@pytest.mark.rule("retention.1", "retention.2")
 def test_younger_messages_stay(short, clock):
     short.send("old")
     clock.advance(30)
@@ -95,6 +101,7 @@ def test_a_receive_passes_over_expired_messages_between_others(make_queue, clock
     assert queue.counts == (0, 1, 0)
 
 
+@pytest.mark.rule("retention.5")
 def test_a_shorter_retention_expires_what_is_stored(queue, clock):
     queue.send("an hour old")
     clock.advance(3600)
@@ -104,6 +111,7 @@ def test_a_shorter_retention_expires_what_is_stored(queue, clock):
     assert queue.bodies() == ["fresh"]
 
 
+@pytest.mark.rule("retention.5")
 def test_a_longer_retention_keeps_what_is_stored(short, clock):
     short.send("kept")
     clock.advance(59)
@@ -114,6 +122,7 @@ def test_a_longer_retention_keeps_what_is_stored(short, clock):
     assert short.bodies() == []
 
 
+@pytest.mark.rule("retention.1", "retention.4")
 def test_receives_do_not_make_a_message_younger(short, clock):
     short.send("old")
     for _ in range(6):

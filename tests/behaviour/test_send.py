@@ -32,6 +32,7 @@ def md5(text):
     return hashlib.md5(text.encode()).hexdigest()
 
 
+@pytest.mark.rule("send.1", "send.3", "send.4")
 def test_a_send_answers_with_the_id_and_the_digest_alone(queue):
     """A UUID, and the MD5 of the body's UTF-8."""
     answer = queue.send("hello")
@@ -46,10 +47,12 @@ def test_a_send_answers_with_the_id_and_the_digest_alone(queue):
     )
 
 
+@pytest.mark.rule("send.2")
 def test_every_message_has_an_id_of_its_own(queue):
     assert len({queue.send("same")["MessageId"] for _ in range(50)}) == 50
 
 
+@pytest.mark.rule("send.3", "send.5", "send.10")
 @pytest.mark.parametrize(
     ("body", "digest"),
     [
@@ -69,6 +72,7 @@ def test_a_body_comes_back_as_it_was_sent(queue, body, digest):
     assert answer["MD5OfMessageBody"] == message["MD5OfBody"] == (digest or md5(body))
 
 
+@pytest.mark.rule("send.7", "send.8", "metadata.26")
 @pytest.mark.parametrize("character", ["\0", "\x08", "\x0b", "\x1f", "\ufffe", "\uffff"])
 def test_a_character_that_sqs_does_not_allow_is_refused(queue, character):
     with refused(queue.client, "InvalidMessageContents", re.compile("Invalid characters found")):
@@ -78,11 +82,13 @@ def test_a_character_that_sqs_does_not_allow_is_refused(queue, character):
     assert queue.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("send.6")
 def test_an_empty_body_is_a_missing_parameter(queue):
     with refused(queue.client, MISSING, "The request must contain the parameter MessageBody."):
         queue.send("")
 
 
+@pytest.mark.rule("attribute.3", "send.11", "send.12")
 def test_a_body_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
     queue.send("x" * MAXIMUM)
     assert len(queue.receive_one()["Body"]) == MAXIMUM
@@ -90,6 +96,7 @@ def test_a_body_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
         queue.send("x" * (MAXIMUM + 1))
 
 
+@pytest.mark.rule("send.11", "send.12", "send.13", "send.18")
 def test_size_is_counted_in_bytes_of_utf8(make_queue):
     queue = make_queue(MaximumMessageSize=1024)
     queue.send("ü" * 512)
@@ -97,6 +104,7 @@ def test_size_is_counted_in_bytes_of_utf8(make_queue):
         queue.send("ü" * 512 + "x")
 
 
+@pytest.mark.rule("send.14", "send.15", "send.16", "send.17")
 def test_names_types_and_values_of_attributes_count_towards_the_size(make_queue):
     """The system's attributes don't."""
     queue = make_queue(MaximumMessageSize=1024)
@@ -115,6 +123,7 @@ def test_names_types_and_values_of_attributes_count_towards_the_size(make_queue)
 # Delays
 
 
+@pytest.mark.rule("send.19")
 def test_a_delayed_message_is_received_after_its_delay(queue, clock):
     queue.send("later", DelaySeconds=900)
     clock.advance(899.999)
@@ -123,6 +132,7 @@ def test_a_delayed_message_is_received_after_its_delay(queue, clock):
     assert queue.bodies() == ["later"]
 
 
+@pytest.mark.rule("send.20", "send.21")
 def test_a_queues_delay_is_for_messages_without_their_own(make_queue, clock):
     queue = make_queue(DelaySeconds=10)
     queue.send("own", DelaySeconds=0)
@@ -132,6 +142,7 @@ def test_a_queues_delay_is_for_messages_without_their_own(make_queue, clock):
     assert queue.bodies() == ["the queue's"]
 
 
+@pytest.mark.rule("send.20", "send.22")
 def test_a_changed_delay_is_for_later_sends_only(make_queue, clock):
     queue = make_queue(DelaySeconds=10)
     queue.send("before")
@@ -142,6 +153,7 @@ def test_a_changed_delay_is_for_later_sends_only(make_queue, clock):
     assert queue.bodies() == ["before"]
 
 
+@pytest.mark.rule("send.23")
 @pytest.mark.parametrize("delay", [-1, 901])
 def test_a_delay_is_0_to_900_seconds(queue, delay):
     reason = "DelaySeconds must be >= 0 and <= 900."
@@ -161,6 +173,7 @@ ATTRIBUTES = {
 }
 
 
+@pytest.mark.rule("metadata.1")
 def test_attributes_come_back_typed_and_exactly_as_sent(queue):
     """Labels, raw bytes and the digits of a number too."""
     attributes = {
@@ -172,6 +185,7 @@ def test_attributes_come_back_typed_and_exactly_as_sent(queue):
     assert queue.receive_one(MessageAttributeNames=["All"])["MessageAttributes"] == attributes
 
 
+@pytest.mark.rule("metadata.3", "metadata.4", "metadata.5")
 @pytest.mark.parametrize(
     ("attributes", "digest"),
     [
@@ -192,6 +206,7 @@ def test_digests_of_attributes_are_sqss(queue, attributes, digest):
     assert received["MD5OfMessageAttributes"] == digest
 
 
+@pytest.mark.rule("metadata.7", "metadata.8")
 def test_the_trace_header_is_kept_and_digested(queue):
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     answer = queue.send(MessageSystemAttributes={"AWSTraceHeader": string(trace)})
@@ -199,6 +214,7 @@ def test_the_trace_header_is_kept_and_digested(queue):
     assert queue.receive_one()["Attributes"]["AWSTraceHeader"] == trace
 
 
+@pytest.mark.rule("metadata.9")
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -213,6 +229,7 @@ def test_the_trace_header_is_the_only_system_attribute_and_a_text(queue, attribu
         queue.send(MessageSystemAttributes=attributes)
 
 
+@pytest.mark.rule("metadata.10")
 def test_a_message_has_at_most_10_attributes(queue):
     queue.send(MessageAttributes={str(n): string("x") for n in range(10)})
     with refused(
@@ -221,12 +238,14 @@ def test_a_message_has_at_most_10_attributes(queue):
         queue.send(MessageAttributes={str(n): string("x") for n in range(11)})
 
 
+@pytest.mark.rule("metadata.12", "metadata.14", "metadata.16")
 @pytest.mark.parametrize("name", ["n" * 256, "a..b", "\u00c0", "\u017f", "-", "_", "aws", "Amazonas.x"])
 def test_names_of_attributes_that_are_allowed(queue, name):
     queue.send(MessageAttributes={name: string("x")})
     assert queue.receive_one(MessageAttributeNames=["All"])["MessageAttributes"] == {name: string("x")}
 
 
+@pytest.mark.rule("metadata.11", "metadata.13", "metadata.15", "metadata.17", "metadata.18")
 @pytest.mark.parametrize(
     "name", ["", "n" * 257, "a b", "a/b", ".a", "a.", "AWS.x", "aws.x", "Amazon.x", "aMaZoN.x", "日"]
 )
@@ -235,6 +254,7 @@ def test_names_of_attributes_that_are_refused(queue, name):
         queue.send(MessageAttributes={name: string("x")})
 
 
+@pytest.mark.rule("metadata.19", "metadata.20", "metadata.21")
 @pytest.mark.parametrize("data_type", ["", "string", "Text", "Stringly", ".String", "String." + "x" * 250])
 def test_types_are_string_number_and_binary_with_a_label_or_without(queue, data_type):
     """At most 256 characters in all."""
@@ -247,12 +267,14 @@ def test_types_are_string_number_and_binary_with_a_label_or_without(queue, data_
         queue.send(MessageAttributes={"a": {"DataType": data_type, "StringValue": "x"}})
 
 
+@pytest.mark.rule("metadata.22")
 def test_a_type_of_256_characters_is_allowed(queue):
     attributes = {"a": string("x", "." + "l" * 249)}
     queue.send(MessageAttributes=attributes)
     assert queue.receive_one(MessageAttributeNames=["a"])["MessageAttributes"] == attributes
 
 
+@pytest.mark.rule("metadata.23", "metadata.24")
 @pytest.mark.parametrize(
     ("value", "base"),
     [
@@ -273,11 +295,13 @@ def test_a_value_is_not_empty_and_of_its_type(queue, value, base):
         queue.send(MessageAttributes={"a": value})
 
 
+@pytest.mark.rule("metadata.25")
 def test_a_value_of_two_kinds_is_refused(queue):
     with refused(queue.client, INVALID, re.compile("'a' must contain a value of type 'String' only")):
         queue.send(MessageAttributes={"a": {**string("x"), "BinaryValue": b"x"}})
 
 
+@pytest.mark.rule("metadata.2", "metadata.29", "metadata.31")
 @pytest.mark.parametrize(
     "value", ["0", "-0", "1e126", "-1e126", "1e-128", "9" * 38, ".5", "1.", "+7", "007", "1" + "0" * 60]
 )
@@ -288,6 +312,7 @@ def test_numbers_have_38_digits_and_a_magnitude_up_to_1e126(queue, value):
     assert received["MessageAttributes"]["n"]["StringValue"] == value
 
 
+@pytest.mark.rule("metadata.27", "metadata.28", "metadata.30")
 @pytest.mark.parametrize(
     "value",
     ["x", "1x", "0x1", "1,5", "--1", "NaN", "Infinity", "1e127", "1e-129", "9" * 39, "1_000", "٣", " 1"],
@@ -297,6 +322,7 @@ def test_what_is_no_number_is_refused(queue, value):
         queue.send(MessageAttributes={"n": number(value)})
 
 
+@pytest.mark.rule("metadata.32")
 def test_list_values_are_not_implemented(queue):
     """By SQS neither."""
     with refused(queue.client, "UnsupportedOperation", re.compile("list values are not supported")):
@@ -306,6 +332,7 @@ def test_list_values_are_not_implemented(queue):
 # Groups and deduplication ids
 
 
+@pytest.mark.rule("fair.1")
 def test_a_group_on_a_standard_queue_is_a_tenant_and_comes_back(queue):
     """No order, no sequence number, no deduplication follow from it."""
     answer = queue.send("a", MessageGroupId="tenant!~")
@@ -316,6 +343,7 @@ def test_a_group_on_a_standard_queue_is_a_tenant_and_comes_back(queue):
     assert "SequenceNumber" not in messages[0]["Attributes"]
 
 
+@pytest.mark.rule("send.25", "send.26")
 @pytest.mark.parametrize("group_id", ["", "g" * 129, "a b", "ä", "a\n"])
 def test_a_group_has_1_to_128_letters_digits_and_punctuation_characters(queue, group_id):
     queue.send(MessageGroupId="g" * 128)
@@ -328,6 +356,7 @@ def test_a_group_has_1_to_128_letters_digits_and_punctuation_characters(queue, g
         queue.send(MessageGroupId=group_id)
 
 
+@pytest.mark.rule("send.24")
 def test_a_deduplication_id_needs_a_fifo_queue(queue):
     with refused(
         queue.client,
@@ -338,6 +367,7 @@ def test_a_deduplication_id_needs_a_fifo_queue(queue):
         queue.send(MessageDeduplicationId="d")
 
 
+@pytest.mark.rule("send.27")
 def test_a_refused_send_leaves_nothing_behind(queue):
     with refused(queue.client, INVALID, re.compile("DelaySeconds")):
         queue.send(DelaySeconds=901)

@@ -23,6 +23,7 @@ def hidden_for(queue, clock, seconds):
     assert queue.counts[0] == 1
 
 
+@pytest.mark.rule("attribute.2", "visibility.1")
 def test_a_received_message_is_hidden_from_everybody_for_30_seconds(queue, clock, open_sqs):
     queue.send("hello")
     assert queue.bodies() == ["hello"]
@@ -34,6 +35,7 @@ def test_a_received_message_is_hidden_from_everybody_for_30_seconds(queue, clock
     assert other.bodies() == ["hello"]
 
 
+@pytest.mark.rule("receive.16", "visibility.6")
 def test_a_message_that_is_not_deleted_comes_back_again_and_again(queue, clock):
     """Without a RedrivePolicy for ever: nothing is lost by a consumer that fails."""
     sent = queue.send("hello")
@@ -64,6 +66,7 @@ def test_consumers_at_the_same_time_never_get_the_same_message(queue, background
     assert len(taken) == len(set(taken)) == 200
 
 
+@pytest.mark.rule("visibility.1")
 def test_the_clock_starts_when_the_message_is_returned(queue, clock):
     """Not when it was sent."""
     queue.send()
@@ -72,6 +75,7 @@ def test_the_clock_starts_when_the_message_is_returned(queue, clock):
     hidden_for(queue, clock, 30)
 
 
+@pytest.mark.rule("visibility.2")
 @pytest.mark.parametrize("timeout", [1, 60, TWELVE_HOURS])
 def test_a_queues_own_timeout_is_set_when_it_is_created(make_queue, clock, timeout):
     queue = make_queue(VisibilityTimeout=timeout)
@@ -80,6 +84,7 @@ def test_a_queues_own_timeout_is_set_when_it_is_created(make_queue, clock, timeo
     hidden_for(queue, clock, timeout)
 
 
+@pytest.mark.rule("visibility.4")
 def test_a_queues_own_timeout_of_0_hides_nothing(make_queue):
     queue = make_queue(VisibilityTimeout=0)
     queue.send("hello")
@@ -87,6 +92,7 @@ def test_a_queues_own_timeout_of_0_hides_nothing(make_queue):
     assert queue.counts == (1, 0, 0)
 
 
+@pytest.mark.rule("visibility.3")
 @pytest.mark.parametrize("timeout", [1, 7, TWELVE_HOURS])
 def test_a_receive_sets_the_timeout_of_its_own_messages(queue, clock, timeout):
     queue.send_all("a", "b")
@@ -96,6 +102,7 @@ def test_a_receive_sets_the_timeout_of_its_own_messages(queue, clock, timeout):
     hidden_for(queue, clock, timeout)
 
 
+@pytest.mark.rule("visibility.4")
 def test_a_receives_timeout_of_0_returns_the_message_and_leaves_it_visible(queue):
     """The receive counts."""
     queue.send("hello")
@@ -106,6 +113,7 @@ def test_a_receives_timeout_of_0_returns_the_message_and_leaves_it_visible(queue
     assert second["Attributes"]["ApproximateReceiveCount"] == "2"
 
 
+@pytest.mark.rule("visibility.2", "visibility.5")
 def test_a_queues_new_timeout_is_for_later_receives_only(queue, clock):
     """Messages in flight keep the time they were received with."""
     queue.send("held")
@@ -116,6 +124,7 @@ def test_a_queues_new_timeout_is_for_later_receives_only(queue, clock):
     hidden_for(queue, clock, 300)
 
 
+@pytest.mark.rule("visibility.5")
 def test_a_queues_shorter_timeout_does_not_free_what_is_in_flight(make_queue, clock):
     queue = make_queue(VisibilityTimeout=300)
     queue.send("held")
@@ -127,6 +136,7 @@ def test_a_queues_shorter_timeout_does_not_free_what_is_in_flight(make_queue, cl
 # ChangeMessageVisibility
 
 
+@pytest.mark.rule("visibility.7")
 def test_an_extension_counts_from_the_call(queue, clock):
     """Received at 0 with 30 s, extended by 60 s at 20: hidden until 80."""
     queue.send()
@@ -136,6 +146,7 @@ def test_an_extension_counts_from_the_call(queue, clock):
     hidden_for(queue, clock, 60)
 
 
+@pytest.mark.rule("visibility.7")
 def test_a_shortening_counts_from_the_call(make_queue, clock):
     """Received at 0 with 60 s, shortened to 10 s at 15: visible at 25."""
     queue = make_queue(VisibilityTimeout=60)
@@ -146,6 +157,7 @@ def test_a_shortening_counts_from_the_call(make_queue, clock):
     hidden_for(queue, clock, 10)
 
 
+@pytest.mark.rule("visibility.8")
 def test_0_makes_the_message_visible_at_once(queue):
     queue.send("hello")
     queue.change(queue.receive_one(), 0)
@@ -153,6 +165,7 @@ def test_0_makes_the_message_visible_at_once(queue):
     assert queue.bodies() == ["hello"]
 
 
+@pytest.mark.rule("visibility.10")
 def test_a_change_touches_one_message_alone(queue, clock):
     queue.send_all("a", "b")
     first, _ = queue.receive(2)
@@ -161,6 +174,7 @@ def test_a_change_touches_one_message_alone(queue, clock):
     assert queue.bodies() == ["b"]
 
 
+@pytest.mark.rule("visibility.9")
 def test_a_change_is_not_remembered(queue, clock):
     """The next receive hides the message for the queue's time again."""
     queue.send()
@@ -171,6 +185,7 @@ def test_a_change_is_not_remembered(queue, clock):
     hidden_for(queue, clock, 30)
 
 
+@pytest.mark.rule("visibility.7")
 def test_a_heartbeat_keeps_a_message_for_as_long_as_it_beats(queue, clock):
     """Two minutes, renewed every minute; when it stops, the message is back within two minutes."""
     queue.send()
@@ -181,6 +196,7 @@ def test_a_heartbeat_keeps_a_message_for_as_long_as_it_beats(queue, clock):
     hidden_for(queue, clock, 120)
 
 
+@pytest.mark.rule("visibility.11")
 @pytest.mark.parametrize("timeout", [-1, 43_201])
 def test_a_timeout_is_0_to_43200_seconds(queue, timeout):
     """Refused, not clipped: the message keeps what it had."""
@@ -196,12 +212,14 @@ def test_a_timeout_is_0_to_43200_seconds(queue, timeout):
     assert queue.counts == (0, 1, 0)
 
 
+@pytest.mark.rule("visibility.13")
 def test_12_hours_at_the_very_instant_of_the_receive_are_allowed(queue, clock):
     queue.send()
     queue.change(queue.receive_one(), TWELVE_HOURS)
     hidden_for(queue, clock, TWELVE_HOURS)
 
 
+@pytest.mark.rule("visibility.12")
 def test_12_hours_are_the_most_in_all(queue, clock):
     """From the receive: one millisecond later 43,200 is too much, and nothing is clipped."""
     queue.send()
@@ -216,6 +234,7 @@ def test_12_hours_are_the_most_in_all(queue, clock):
     hidden_for(queue, clock, TWELVE_HOURS - 10)
 
 
+@pytest.mark.rule("visibility.12")
 def test_extensions_add_up_to_12_hours(queue, clock):
     """However small each one is."""
     queue.send()
@@ -228,6 +247,7 @@ def test_extensions_add_up_to_12_hours(queue, clock):
         queue.change(message, 3600)
 
 
+@pytest.mark.rule("visibility.13", "visibility.14")
 def test_the_12_hours_begin_anew_with_the_next_receive(queue, clock):
     """Not with the send."""
     queue.send()
@@ -238,6 +258,7 @@ def test_the_12_hours_begin_anew_with_the_next_receive(queue, clock):
     hidden_for(queue, clock, TWELVE_HOURS)
 
 
+@pytest.mark.rule("visibility.15")
 def test_a_change_counts_no_receive(queue, clock):
     queue.send()
     message = queue.receive_one()

@@ -27,6 +27,7 @@ TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sample
 MIXED = {"n": text("42", "Number"), "City": text("Zürich"), "Blob": binary(b"\x00\xff", "Binary.gif")}
 
 
+@pytest.mark.rule("send.3")
 @pytest.mark.parametrize(
     ("body", "digest"),
     [
@@ -39,6 +40,7 @@ def test_digest_of_a_body_is_that_of_its_utf8(body, digest):
     assert md5_of_body(encode_body(body)).hex() == digest
 
 
+@pytest.mark.rule("metadata.3", "metadata.4", "metadata.5")
 @pytest.mark.parametrize(
     ("attributes", "digest"),
     [
@@ -57,6 +59,7 @@ def test_digest_of_attributes_is_the_one_that_sdks_compare(attributes, digest):
     assert md5_of_attributes(attributes) == digest
 
 
+@pytest.mark.rule("send.14", "send.15", "send.16")
 def test_size_counts_names_types_and_values_in_bytes():
     assert attributes_size_bytes(MIXED) == len("BlobBinary.gif") + 2 + len("CityString") + 7 + len(
         "nNumber42"
@@ -65,6 +68,7 @@ def test_size_counts_names_types_and_values_in_bytes():
     assert message_size_bytes("Zürich", None) == utf8_length("Zürich") == 7
 
 
+@pytest.mark.rule("send.10")
 @pytest.mark.parametrize(
     "body",
     [
@@ -83,6 +87,7 @@ def test_allowed_characters_pass_unchanged(body):
     assert has_valid_characters(body)
 
 
+@pytest.mark.rule("send.7", "send.8", "send.9")
 @pytest.mark.parametrize(
     "character",
     [

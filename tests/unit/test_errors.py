@@ -35,6 +35,7 @@ def test_errors_unknown_to_the_service_model_are_the_frameworks():
     )
 
 
+@pytest.mark.rule("error.1", "error.2", "error.3", "error.4", "error.5", "error.6")
 @pytest.mark.parametrize(
     ("kind", "query_code", "http_status"),
     [

@@ -68,6 +68,7 @@ def test_types_may_have_a_label(data_type):
     check_attributes({"a": text("x", data_type)}, SQS)
 
 
+@pytest.mark.rule("metadata.19")
 @pytest.mark.parametrize(
     "data_type", ["", "string", "Strings", "Text", ".String", "String.\x00", "String." + "x" * 250]
 )
@@ -78,6 +79,7 @@ def test_bad_types_are_refused(data_type):
     )
 
 
+@pytest.mark.rule("metadata.23", "metadata.24")
 @pytest.mark.parametrize(
     ("value", "base"),
     [
@@ -95,23 +97,27 @@ def test_an_empty_or_misplaced_value_is_refused(value, base):
     )
 
 
+@pytest.mark.rule("metadata.25")
 @pytest.mark.parametrize("data_type", ["String", "Binary"])
 def test_two_values_are_refused(data_type):
     value = MessageAttributeValue(data_type=data_type, string_value="x", binary_value=b"x")
     assert "must contain a value of type" in refusal({"a": value})
 
 
+@pytest.mark.rule("metadata.32")
 @pytest.mark.parametrize("lists", [{"string_list_values": ["x"]}, {"binary_list_values": [b"x"]}])
 def test_list_values_are_refused(lists):
     with pytest.raises(UnsupportedOperation, match="'a'"):
         check_attributes({"a": MessageAttributeValue(data_type="String", string_value="x", **lists)}, SQS)
 
 
+@pytest.mark.rule("metadata.26")
 def test_values_have_the_characters_of_bodies():
     with pytest.raises(InvalidMessageContents, match="'a'"):
         check_attributes({"a": text("x\x00")}, SQS)
 
 
+@pytest.mark.rule("metadata.29", "metadata.31")
 @pytest.mark.parametrize(
     "number",
     [
@@ -134,6 +140,7 @@ def test_numbers_pass(number):
     check_attributes({"a": text(number, "Number.int")}, SQS)
 
 
+@pytest.mark.rule("metadata.27", "metadata.28", "metadata.30")
 @pytest.mark.parametrize(
     "number",
     [
@@ -159,6 +166,7 @@ def test_what_is_no_number_or_too_precise_is_refused(number):
     )
 
 
+@pytest.mark.rule("metadata.9")
 def test_the_trace_header_is_the_one_system_attribute():
     check_system_attributes({"AWSTraceHeader": text("Root=1")})
     for attributes in (

@@ -8,11 +8,13 @@ from sqsqlite.names import check_queue_name, is_queue_arn, queue_arn, queue_name
 ACCOUNT = "123456789012"
 
 
+@pytest.mark.rule("queue.16")
 @pytest.mark.parametrize("name", ["orders", "Orders_2-b", "orders.fifo", "a" * 80, "a" * 75 + ".fifo"])
 def test_a_bare_name_leaves_the_account_open(name):
     assert queue_name(name) == (None, name)
 
 
+@pytest.mark.rule("queue.17", "queue.18")
 @pytest.mark.parametrize(
     "text",
     [
@@ -58,6 +60,7 @@ def test_a_text_that_names_nothing_names_no_queue(text):
         queue_name(text)
 
 
+@pytest.mark.rule("attribute.28")
 def test_url_and_arn_lead_back_to_the_queue():
     url = queue_url("http://localhost:9324/", ACCOUNT, "orders")
     assert url == f"http://localhost:9324/{ACCOUNT}/orders"
@@ -68,6 +71,7 @@ def test_url_and_arn_lead_back_to_the_queue():
     assert not is_queue_arn(url)
 
 
+@pytest.mark.rule("queue.2", "queue.3")
 @pytest.mark.parametrize("name", ["", "a" * 81, "two words", "a/b", "orders.fifo", "a.b", "ö"])
 def test_standard_names_have_their_own_refusal(name):
     with pytest.raises(InvalidParameterValue) as refused:
@@ -77,6 +81,7 @@ def test_standard_names_have_their_own_refusal(name):
     )
 
 
+@pytest.mark.rule("queue.4")
 @pytest.mark.parametrize("name", ["", ".fifo", "orders", "a" * 76 + ".fifo", "two words.fifo", "orders.FIFO"])
 def test_fifo_names_have_their_own_refusal(name):
     with pytest.raises(InvalidParameterValue) as refused:

@@ -31,6 +31,7 @@ def test_every_action_is_grantable_the_owners_own_or_a_batch():
     assert not GRANTABLE & OWNER_ONLY
 
 
+@pytest.mark.rule("permission.1", "permission.3")
 def test_the_first_permission_makes_the_policy():
     assert json.loads(added(None)) == {
         "Version": "2008-10-17",
@@ -53,6 +54,7 @@ def test_several_values_are_a_list_in_the_order_given():
     assert statement["Action"] == ["SQS:SendMessage", "SQS:*"]
 
 
+@pytest.mark.rule("permission.19")
 def test_what_else_the_document_says_stays():
     own = {
         "Version": "2012-10-17",
@@ -72,6 +74,7 @@ def test_what_else_the_document_says_stays():
     }
 
 
+@pytest.mark.rule("permission.6")
 def test_the_last_statement_takes_the_document_along():
     two = added(added(None), label="joe")
     one = without_permission(two, "jane")
@@ -79,6 +82,7 @@ def test_the_last_statement_takes_the_document_along():
     assert without_permission(one, "joe") is None
 
 
+@pytest.mark.rule("permission.8")
 @pytest.mark.parametrize("text", [None, added(None), '{"Statement":[]}'])
 def test_a_label_that_is_not_there_is_refused(text):
     with pytest.raises(InvalidParameterValue) as refused:
@@ -86,6 +90,7 @@ def test_a_label_that_is_not_there_is_refused(text):
     assert refused.value.message == "Value joe for parameter Label is invalid. Reason: can't find label."
 
 
+@pytest.mark.rule("permission.7")
 def test_a_label_that_is_there_is_refused():
     with pytest.raises(InvalidParameterValue) as refused:
         added(added(None), accounts=(JOE,))
@@ -106,6 +111,7 @@ def with_statements(count):
     return text
 
 
+@pytest.mark.rule("permission.16")
 def test_a_policy_has_at_most_20_permissions():
     with pytest.raises(OverLimit) as refused:
         with_statements(21)
@@ -113,6 +119,7 @@ def test_a_policy_has_at_most_20_permissions():
     check_policy(with_statements(20), SQS)
 
 
+@pytest.mark.rule("permission.17")
 def test_a_policy_has_at_most_50_principals():
     accounts = [f"{number:012}" for number in range(50)]
     full = added(None, accounts=accounts)
@@ -130,6 +137,7 @@ def test_a_policy_grows_to_8192_bytes():
     assert refused.value.message == "8193 bytes were found in the policy, maximum allowed is 8192."
 
 
+@pytest.mark.rule("permission.14")
 @pytest.mark.parametrize(
     ("accounts", "shown"),
     [
@@ -154,6 +162,7 @@ def test_these_actions_can_be_permitted(action):
     check_permission([JANE], [action] * 7, SQS)
 
 
+@pytest.mark.rule("permission.11")
 @pytest.mark.parametrize("action", sorted(OWNER_ONLY))
 def test_these_actions_stay_the_owners(action):
     with pytest.raises(InvalidParameterValue) as refused:
@@ -164,6 +173,7 @@ def test_these_actions_stay_the_owners(action):
     )
 
 
+@pytest.mark.rule("permission.12")
 @pytest.mark.parametrize(
     "action", ["", "Nothing", "sendmessage", "SQS:SendMessage", "Send*", "SendMessageBatch"]
 )

@@ -39,11 +39,13 @@ def test_what_was_not_given_is_none():
     assert message.group_id is message.deduplication_id is message.delay_seconds is None
 
 
+@pytest.mark.rule("send.6")
 def test_an_empty_body_is_missing():
     with pytest.raises(MissingParameter, match=r"^The request must contain the parameter MessageBody\.$"):
         prepare_message("")
 
 
+@pytest.mark.rule("send.11", "send.12")
 @pytest.mark.parametrize(
     ("body", "attributes"), [("x" * 100, None), ("ü" * 50, None), ("x" * 83, CITY), ("ü" * 41 + "x", CITY)]
 )
@@ -54,6 +56,7 @@ def test_exactly_the_maximum_is_allowed_and_one_byte_more_is_not(body, attribute
     )
 
 
+@pytest.mark.rule("batch.19")
 def test_a_batch_words_the_size_differently():
     assert refusal("x" * 101, maximum_size_bytes=100, in_batch=True) == (
         "One or more parameters cannot be validated. Reason: Message must be shorter than 100 bytes."
@@ -77,11 +80,13 @@ def test_size_comes_before_characters_and_characters_before_attributes():
     assert "MessageGroupId" in refusal("x", group_id="", delay_seconds=-1)
 
 
+@pytest.mark.rule("fifo-send.9")
 @pytest.mark.parametrize("value", ["a", "Z9" * 64, PUNCTUATION])
 def test_identifiers_take_letters_digits_and_punctuation(value):
     assert prepare_message("x", group_id=value, deduplication_id=value).group_id == value
 
 
+@pytest.mark.rule("send.25", "send.26", "fifo-send.11")
 @pytest.mark.parametrize("value", ["", "a" * 129, "two words", "ü", "a\n", "\x7f"])
 @pytest.mark.parametrize(
     ("parameter", "keyword"), [("MessageGroupId", "group_id"), ("MessageDeduplicationId", "deduplication_id")]
@@ -93,6 +98,7 @@ def test_other_identifiers_are_refused(parameter, keyword, value):
     )
 
 
+@pytest.mark.rule("send.23")
 @pytest.mark.parametrize("delay", [-1, 901, 10**30])
 def test_a_delay_out_of_range_is_refused(delay):
     assert refusal("x", delay_seconds=delay) == (
@@ -100,6 +106,7 @@ def test_a_delay_out_of_range_is_refused(delay):
     )
 
 
+@pytest.mark.rule("send.24")
 def test_each_type_of_queue_refuses_what_belongs_to_the_other():
     delayed = prepare_message("x", delay_seconds=1)
     check_queue_type(delayed, fifo=False)
@@ -116,12 +123,14 @@ def test_each_type_of_queue_refuses_what_belongs_to_the_other():
         check_queue_type(named, fifo=False)
 
 
+@pytest.mark.rule("fifo-send.6", "fifo-send.7")
 @pytest.mark.parametrize(("in_batch", "kind"), [(False, MissingParameter), (True, InvalidParameterValue)])
 def test_a_fifo_message_needs_a_group(in_batch, kind):
     with pytest.raises(kind, match=r"^The request must contain the parameter MessageGroupId\.$"):
         check_fifo_identifiers(None, "d", content_based_deduplication=True, in_batch=in_batch)
 
 
+@pytest.mark.rule("fifo-send.8")
 def test_a_fifo_message_needs_something_to_tell_duplicates_by():
     check_fifo_identifiers("g", "d", content_based_deduplication=False)
     check_fifo_identifiers("g", None, content_based_deduplication=True)

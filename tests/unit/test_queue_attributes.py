@@ -48,6 +48,7 @@ def test_defaults_fill_columns_that_the_table_has():
     assert DEFAULTS.keys() <= {column.name for column in schema.queues.c}
 
 
+@pytest.mark.rule("attribute.1")
 def test_all_on_a_new_standard_queue_is_exactly_this():
     assert show(STANDARD, "All") == {
         "ApproximateNumberOfMessages": "3",
@@ -65,6 +66,7 @@ def test_all_on_a_new_standard_queue_is_exactly_this():
     }
 
 
+@pytest.mark.rule("fifo-queue.1")
 def test_all_on_a_new_fifo_queue_adds_exactly_this():
     assert {name: text for name, text in show(FIFO, "All").items() if name not in show(STANDARD, "All")} == {
         "ContentBasedDeduplication": "false",
@@ -74,12 +76,14 @@ def test_all_on_a_new_fifo_queue_adds_exactly_this():
     }
 
 
+@pytest.mark.rule("attribute.10")
 def test_only_names_asked_for_are_shown_and_those_not_set_are_left_out():
     assert show(STANDARD) == {}
     assert show(STANDARD, "VisibilityTimeout", "Policy", "RedrivePolicy") == {"VisibilityTimeout": "30"}
     assert show(STANDARD, "QueueArn", "All") == show(STANDARD, "All")
 
 
+@pytest.mark.rule("attribute.12")
 @pytest.mark.parametrize("name", ["Foo", "", "all", "FifoQueue", "DeduplicationScope"])
 def test_names_that_a_standard_queue_does_not_have_are_unknown(name):
     with pytest.raises(InvalidAttributeName) as refused:
@@ -97,6 +101,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.rule("attribute.18")
 @pytest.mark.parametrize(("name", "column", "low", "high"), NUMBERS)
 def test_numbers_have_their_ranges(name, column, low, high):
     assert parse({name: str(low)}) == {column: low}
@@ -111,6 +116,7 @@ def test_native_limits_take_a_longer_delay():
     assert parse({"DelaySeconds": "43200"}, limits=NATIVE) == {"delay_seconds": 43_200}
 
 
+@pytest.mark.rule("attribute.20")
 @pytest.mark.parametrize(
     "name",
     ["Foo", "All", "QueueArn", "CreatedTimestamp", "LastModifiedTimestamp", "ApproximateNumberOfMessages"],
@@ -120,11 +126,13 @@ def test_names_that_can_not_be_set_are_unknown(name, creating):
     assert refusal(InvalidAttributeName, {name: "1"}, creating=creating) == f"Unknown Attribute {name}."
 
 
+@pytest.mark.rule("attribute.22")
 @pytest.mark.parametrize("name", ["FifoQueue", "ContentBasedDeduplication"])
 def test_two_fifo_attributes_are_unknown_on_standard_queues(name):
     assert refusal(InvalidAttributeName, {name: "false"}, creating=True) == f"Unknown Attribute {name}."
 
 
+@pytest.mark.rule("attribute.23")
 @pytest.mark.parametrize("name", ["DeduplicationScope", "FifoThroughputLimit"])
 def test_two_fifo_attributes_have_their_own_refusal_on_standard_queues(name):
     assert refusal(InvalidAttributeName, {name: "x"}) == (
@@ -132,6 +140,7 @@ def test_two_fifo_attributes_have_their_own_refusal_on_standard_queues(name):
     )
 
 
+@pytest.mark.rule("fifo-queue.6")
 def test_the_type_of_a_queue_stays():
     assert parse({"FifoQueue": "True"}, fifo=True, creating=True) == {"fifo": 1}
     assert parse({"FifoQueue": "true"}, fifo=True, current=FIFO) == {"fifo": 1}
@@ -140,6 +149,7 @@ def test_the_type_of_a_queue_stays():
     )
 
 
+@pytest.mark.rule("attribute.39", "fifo-queue.3")
 @pytest.mark.parametrize("name", ["ContentBasedDeduplication", "SqsManagedSseEnabled"])
 def test_switches_are_true_or_false(name):
     for text, shown in (("true", "true"), ("False", "false"), ("TRUE", "true")):
@@ -147,6 +157,7 @@ def test_switches_are_true_or_false(name):
     assert "Must be true or false" in refusal(InvalidAttributeValue, {name: "1"}, fifo=True)
 
 
+@pytest.mark.rule("fifo-queue.5")
 def test_throughput_per_group_needs_the_scope_of_groups():
     both = {"FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "messageGroup"}
     row = after(FIFO, both)
@@ -168,6 +179,7 @@ def test_one_bad_attribute_refuses_them_all():
     refusal(InvalidAttributeValue, {"VisibilityTimeout": "1", "DelaySeconds": "901"})
 
 
+@pytest.mark.rule("attribute.29", "attribute.30")
 def test_a_policy_is_kept_as_given_and_removed_by_an_empty_text():
     policy = '{ "Statement": [] }'
     row = after(STANDARD, {"Policy": policy})
@@ -177,6 +189,7 @@ def test_a_policy_is_kept_as_given_and_removed_by_an_empty_text():
         assert "parameter Policy" in refusal(InvalidAttributeValue, {"Policy": text})
 
 
+@pytest.mark.rule("redrive.1", "redrive.2")
 @pytest.mark.parametrize("count", [3, "3"])
 def test_a_redrive_policy_is_shown_with_its_count_as_a_number(count):
     row = after(
@@ -273,6 +286,7 @@ def test_a_redrive_allow_policy_of_another_form_is_refused(policy):
 SSE = ("KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled")
 
 
+@pytest.mark.rule("attribute.32", "attribute.33")
 def test_a_key_switches_encryption_by_sqs_off():
     by_key = after(STANDARD, {"KmsMasterKeyId": "alias/aws/sqs"})
     assert show(by_key, *SSE) == {
@@ -282,17 +296,20 @@ def test_a_key_switches_encryption_by_sqs_off():
     }
 
 
+@pytest.mark.rule("attribute.35")
 def test_a_removed_key_leaves_encryption_by_sqs_off():
     by_key = after(STANDARD, {"KmsMasterKeyId": "k"})
     removed = after(by_key, {"KmsMasterKeyId": "", "KmsDataKeyReusePeriodSeconds": "300"})
     assert show(removed, *SSE) == {"SqsManagedSseEnabled": "false"}
 
 
+@pytest.mark.rule("attribute.36")
 def test_encryption_by_sqs_switches_the_key_off():
     by_key = after(STANDARD, {"KmsMasterKeyId": "k", "KmsDataKeyReusePeriodSeconds": "60"})
     assert show(after(by_key, {"SqsManagedSseEnabled": "true"}), *SSE) == {"SqsManagedSseEnabled": "true"}
 
 
+@pytest.mark.rule("attribute.37")
 @pytest.mark.parametrize(
     "names", [("KmsMasterKeyId", "SqsManagedSseEnabled"), ("SqsManagedSseEnabled", "KmsMasterKeyId")]
 )
@@ -312,6 +329,7 @@ def different(row, attributes):
     return different_attribute(row, parse(attributes, fifo=bool(row["fifo"]), creating=True, current=row))
 
 
+@pytest.mark.rule("queue.9")
 def test_only_attributes_supplied_are_compared():
     row = after(STANDARD, {"VisibilityTimeout": "60", "DelaySeconds": "5"})
     assert different(row, {}) is None

@@ -127,6 +127,7 @@ def test_both_parameters_for_system_attributes_are_joined():
     assert accept("ReceiveMessage", QueueUrl=URL).system_attribute_names == frozenset()
 
 
+@pytest.mark.rule("receive.14")
 @pytest.mark.parametrize("parameter", ["AttributeNames", "MessageSystemAttributeNames"])
 @pytest.mark.parametrize("name", ["", ".*", "all", "Policy"])
 def test_an_unknown_system_attribute_is_refused(parameter, name):
@@ -154,6 +155,7 @@ def batch(action, ids):
     return {"QueueUrl": URL, "Entries": [{"Id": one, **content} for one in ids]}
 
 
+@pytest.mark.rule("batch.1")
 @pytest.mark.parametrize("action", BATCHES)
 def test_a_batch_is_refused_as_a_whole_for_its_shape_in_order(action):
     accept(action, **batch(action, ["a-B_9", "x" * 80, *"cdefghij"]))
@@ -175,6 +177,7 @@ def test_a_batch_is_refused_as_a_whole_for_its_shape_in_order(action):
     assert twice.message == "Id b repeated."
 
 
+@pytest.mark.rule("batch.9")
 def test_a_batch_of_messages_has_a_total_size():
     attribute = {"k": {"DataType": "String", "StringValue": "x"}}  # 8 bytes
     sizes = [524_288, 524_280]
@@ -223,6 +226,7 @@ def test_entries_with_handles_check_themselves():
         deletion.check_entry(SQS)
 
 
+@pytest.mark.rule("queue.6")
 def test_a_queue_is_fifo_in_whatever_letter_case_the_attribute_says_so():
     assert accept("CreateQueue", QueueName="a.fifo", Attributes={"FifoQueue": "True"}).fifo
     assert not accept("CreateQueue", QueueName="a").fifo
@@ -238,6 +242,7 @@ def test_a_malformed_name_names_no_queue():
     assert "QueueNamePrefix" in refusal("ListQueues", QueueNamePrefix="\ud800").message
 
 
+@pytest.mark.rule("tag.11", "tag.12", "tag.15", "tag.16")
 @pytest.mark.parametrize(
     ("tags", "why"),
     [
@@ -272,6 +277,7 @@ def test_good_tags_pass():
     accept("TagQueue", QueueUrl=URL, Tags={"Größe _.:/=+-@9": "", "k" * 128: "v" * 256})
 
 
+@pytest.mark.rule("tag.8")
 @pytest.mark.parametrize("keys", [[], [""], ["k" * 129]])
 def test_tag_keys_to_take_away_have_a_length(keys):
     assert refusal("UntagQueue", QueueUrl=URL, TagKeys=keys).message == (
@@ -299,6 +305,7 @@ def test_permissions_have_their_limits():
     )
 
 
+@pytest.mark.rule("move.15")
 def test_the_source_of_a_move_is_an_arn():
     error = refusal("StartMessageMoveTask", SourceArn=URL)
     assert isinstance(error, errors.InvalidParameterValue)

@@ -78,6 +78,7 @@ BAD = [
 ]
 
 
+@pytest.mark.rule("error.15", "error.16")
 @pytest.mark.parametrize(("action", "params"), BAD)
 def test_refusals_are_boto3s_word_for_word(action, params):
     report = ParamValidator().validate(params, MODEL.operation_model(action).input_shape).generate_report()
@@ -208,6 +209,7 @@ def test_nothing_found_is_no_key(response):
     assert to_dict(response) == {}
 
 
+@pytest.mark.rule("redrive.26")
 def test_dead_letter_sources_have_their_small_q_even_when_there_are_none():
     assert to_dict(responses.ListDeadLetterSourceQueuesResponse(queue_urls=[])) == {"queueUrls": []}
 

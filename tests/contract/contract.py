@@ -1,0 +1,87 @@
+"""The rules of SQS's contract, the tests that prove them, and the change of the code that switches each of them off.
+
+rules/THEME.toml holds a theme's rules. A test says which rules it proves: `@pytest.mark.rule("send.3")`. A rule is:
+
+    id      its number, THEME.NUMBER
+    rule    what holds, in one or two sentences
+    source  where it is written: a page of the API reference (API_...), of the developer guide, the service model, or
+            "recorded" for what clients have seen of Amazon
+    file    the source file in which it is switched off, with
+    old     text that occurs there exactly once, replaced by
+    new     this one; so that
+    off     (in a few words) this happens instead
+    kept    in place of the last four: why there is nothing that could be switched off
+"""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+RULES = Path(__file__).parent / "rules"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    id: str
+    rule: str
+    source: str
+    file: str | None = None
+    old: str | None = None
+    new: str | None = None
+    off: str | None = None
+    kept: str | None = None
+
+    @property
+    def is_mutated(self) -> bool:
+        return self.kept is None
+
+    def mutate(self, text: str) -> str:
+        """The file's text with the rule switched off."""
+        return text.replace(self.old, self.new)
+
+
+@dataclass(frozen=True)
+class Theme:
+    name: str
+    title: str
+    rules: tuple[Rule, ...]
+
+
+@cache
+def themes() -> tuple[Theme, ...]:
+    """In the order of the page."""
+    found = []
+    for path in RULES.glob("*.toml"):
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        rules = tuple(Rule(**one) for one in content["rules"])
+        found.append((content["place"], Theme(path.stem, content["title"], rules)))
+    return tuple(theme for _, theme in sorted(found, key=lambda pair: pair[0]))
+
+
+def rules() -> list[Rule]:
+    return [rule for theme in themes() for rule in theme.rules]
+
+
+@cache
+def proofs() -> dict[str, tuple[str, ...]]:
+    """Rule -> its tests, as pytest names them: below the root, without parameters."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for function, ids in _marked(path):
+            for rule_id in ids:
+                found.setdefault(rule_id, []).append(f"{path.relative_to(ROOT).as_posix()}::{function}")
+    return {rule_id: tuple(tests) for rule_id, tests in found.items()}
+
+
+def _marked(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Test functions with their rules, read without importing the file."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            for decorator in node.decorator_list:
+                if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.rule":
+                    yield node.name, [ast.literal_eval(argument) for argument in decorator.args]

@@ -1,0 +1,20 @@
+"""The rules that can be switched off, switched off: each of their tests fails then, and passes otherwise.
+
+Of the rules of a theme two at a time; a mutant costs about half a second of each processor.
+"""
+
+import pytest
+
+from tests.contract.contract import rules, themes
+from tests.contract.mutants import failures_unmutated, survivors
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def test_every_rules_tests_pass_while_nothing_is_switched_off():
+    assert failures_unmutated(rules()) == {}
+
+
+@pytest.mark.parametrize("theme", themes(), ids=lambda theme: theme.name)
+def test_a_rules_tests_fail_when_it_is_switched_off(theme):
+    assert dict(survivors(theme.rules)) == {}
