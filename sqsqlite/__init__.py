@@ -8,6 +8,8 @@ __all__ = [
     "Client",
     "ManualClock",
     "Message",
+    "MoveFilter",
+    "MoveTask",
     "Peeked",
     "Queue",
     "QueueMetrics",
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from sqsqlite._api import SQS, connect
     from sqsqlite._client import Client, client
     from sqsqlite._message import Message, SentMessage
+    from sqsqlite._move_task import MoveTask
     from sqsqlite._queue import Queue
+    from sqsqlite.move_filter import MoveFilter
     from sqsqlite.service.inspect import Peeked, QueueStatistics
     from sqsqlite.service.metrics import QueueMetrics
     from sqsqlite.store.clock import ManualClock
@@ -37,6 +41,8 @@ _HOMES = {
     "client": "_client",
     "Message": "_message",
     "SentMessage": "_message",
+    "MoveTask": "_move_task",
+    "MoveFilter": "move_filter",
     "Queue": "_queue",
     "Peeked": "service.inspect",
     "QueueMetrics": "service.metrics",

@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sqsqlite import requests
+from sqsqlite import _move_task, requests
 from sqsqlite._message import Message, SentMessage, to_attributes
+from sqsqlite._move_task import MoveTask
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.limits import LOOKED_AT
-from sqsqlite.names import queue_arn, queue_url
+from sqsqlite.names import queue_arn, queue_name, queue_url
 from sqsqlite.service import bulk, inspect, metrics
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dispatch import call
@@ -16,6 +17,7 @@ from sqsqlite.store.store import Store
 
 if TYPE_CHECKING:
     from sqsqlite._message import Caller
+    from sqsqlite.move_filter import MoveFilter
 
 
 class Queue:
@@ -263,6 +265,49 @@ class Queue:
         Source: API_RemovePermission.
         """
         self._call(requests.RemovePermission, Label=label)
+
+    def start_move_task(
+        self,
+        destination: "Queue | str | None" = None,
+        *,
+        max_messages_per_second: int | None = None,
+        only: "MoveFilter | None" = None,
+    ) -> MoveTask:
+        """Move this dead-letter queue's visible messages, those sent so far, back to the queues they came from.
+
+        Begun when this returns; whichever process has the file open goes on with it. Messages become new ones.
+
+        Args:
+            destination: one queue for all of them instead: a queue, its name, URL or ARN.
+            max_messages_per_second: 1 to 500; as fast as the file takes them unless said.
+            only: which messages; ours, SQS moves them all.
+
+        Raises:
+            InvalidParameterValue: no queue's dead letters come here, a task is running already, or not as SQS allows.
+            ResourceNotFoundException: this queue or the destination does not exist.
+            OverLimit: 100 tasks are active.
+        Source: API_StartMessageMoveTask.
+        """
+        parameters = {
+            "SourceArn": self.arn,
+            "DestinationArn": self._arn_of(destination),
+            "MaxNumberOfMessagesPerSecond": max_messages_per_second,
+        }
+        return _move_task.start(self._store, parameters, only)
+
+    def move_tasks(self, max_results: int = 10) -> list[MoveTask]:
+        """The latest 1 to 10 tasks from this queue, the newest first. Source: API_ListMessageMoveTasks.
+
+        Raises:
+            ResourceNotFoundException: this queue was deleted.
+        """
+        return _move_task.listed(self._store, self.arn, max_results)
+
+    def _arn_of(self, queue: "Queue | str | None") -> str | None:
+        if queue is None or isinstance(queue, Queue):
+            return None if queue is None else queue.arn
+        account_id, name = queue_name(queue)
+        return queue_arn(self._store.settings.region, account_id or LOCAL.account_id, name)
 
     def __len__(self) -> int:
         """Messages in the queue: visible, in flight and delayed."""

@@ -17,6 +17,9 @@ class MoveFilter:
         minimum_receive_count: how often it was received there, at least.
         moved_from: milliseconds since 1970 UTC: moved then or later.
         moved_before: milliseconds since 1970 UTC: moved earlier than that.
+
+    Raises:
+        TypeError: a value of another type.
     """
 
     source_arn: str | None = None
@@ -24,6 +27,13 @@ class MoveFilter:
     minimum_receive_count: int | None = None
     moved_from: int | None = None
     moved_before: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            given = getattr(self, field.name)
+            kind = str if field.name in ("source_arn", "body") else int
+            if given is not None and (not isinstance(given, kind) or isinstance(given, bool)):
+                raise TypeError(f"{field.name}={given!r}: {kind.__name__} or None is allowed")
 
     def to_json(self) -> str:
         """The conditions given, as they are kept in the file."""

@@ -58,13 +58,17 @@ LIMIT :max_results + 0
 """
 
 SELECT_MOVE_TASK = """
-SELECT id, source_arn, status, moved_count FROM sqs_move_tasks WHERE task_id = :task_id
+SELECT
+    task_id, status, source_arn, destination_arn, max_messages_per_second, moved_count, to_move_count, failure_reason,
+    started_at
+FROM sqs_move_tasks
+WHERE task_id = :task_id
 """
 
 END_MOVE_TASK = """
 UPDATE sqs_move_tasks
 SET status = :status, failure_reason = :failure_reason, finished_at = :now_ms, leased_until_at = 0, lease_token = NULL
-WHERE id = :id AND finished_at IS NULL
+WHERE task_id = :task_id AND finished_at IS NULL
 """
 
 # --- who works on what, and when --------------------------------------------------------------------------------
@@ -72,7 +76,7 @@ WHERE id = :id AND finished_at IS NULL
 LIST_UNFINISHED_MOVE_TASKS = """
 -- The one that has waited longest first. By sqs_ix_move_tasks_due.
 SELECT
-    id, account_id, source_arn, source_epoch_id, destination_arn, filter, max_messages_per_second, failure_reason,
+    task_id, source_arn, source_epoch_id, destination_arn, filter, max_messages_per_second, failure_reason,
     started_at, last_message_id, due_at, cursor_sent_at, cursor_id, leased_until_at, lease_token
 FROM sqs_move_tasks
 WHERE finished_at IS NULL
@@ -90,7 +94,7 @@ SET
     due_at = :due_at,
     leased_until_at = :leased_until_at,
     lease_token = :lease_token
-WHERE id = :id
+WHERE task_id = :task_id
 """
 
 LEAVE_MOVE_TASKS = """

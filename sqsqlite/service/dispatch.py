@@ -110,9 +110,7 @@ def _execute(store: "Store", request: Any, caller: Caller, connection: "Connecti
     return execute_read(store, request, caller, connection)
 
 
-def execute_read(
-    store: "Store", request: Any, caller: Caller, connection: "Connection | None" = None
-) -> Any:
+def execute_read(store: "Store", request: Any, caller: Caller, connection: "Connection | None" = None) -> Any:
     """An action that changes nothing: in one snapshot, or in the caller's transaction. Observers are not told."""
     operation = READS.get(type(request))
     if operation is None:

@@ -135,10 +135,19 @@ def list_message_move_tasks(
         ResourceNotFoundException: there is no such queue.
     Source: API_ListMessageMoveTasks.
     """
-    _find(connection.execute, settings, request.source_arn, caller, "SourceArn")
+    return ListMessageMoveTasksResponse(
+        results=[entry for _, entry in list_tasks(connection.execute, settings, request, caller)]
+    )
+
+
+def list_tasks(
+    execute: Any, settings: "Settings", request: "requests.ListMessageMoveTasks", caller: "Caller"
+) -> list[tuple[str, ListMessageMoveTasksResultEntry]]:
+    """With the handle of each, which SQS shows of running ones alone. Raises as `list_message_move_tasks`."""
+    _find(execute, settings, request.source_arn, caller, "SourceArn")
     asked = {"source_arn": request.source_arn, "max_results": request.max_results or 1}
-    rows = connection.execute(sql.LIST_MOVE_TASKS, asked).fetchall()
-    return ListMessageMoveTasksResponse(results=[_entry(*row) for row in rows])
+    rows = execute(sql.LIST_MOVE_TASKS, asked).fetchall()
+    return [(_handle(row[0], request.source_arn), _entry(*row)) for row in rows]
 
 
 def _entry(
@@ -179,13 +188,27 @@ def cancel_message_move_task(
     task_id, source_arn = _read_handle(request.task_handle)
     _find(tx.execute, tx.settings, source_arn, caller, "SourceArn")
     row = tx.execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
-    if row is None or row[1] != source_arn:
+    task = None if row is None else _entry(*row)
+    if task is None or task.source_arn != source_arn:
         raise ResourceNotFoundException("Task does not exist.")
-    row_id, _, status, moved_count = row
-    if status != RUNNING:
-        raise ResourceNotFoundException(f"Task is {status}: only a task that is RUNNING can be cancelled.")
-    end(tx, row_id, CANCELLED)
+    if task.status != RUNNING:
+        raise ResourceNotFoundException(
+            f"Task is {task.status}: only a task that is RUNNING can be cancelled."
+        )
+    end(tx, task_id, CANCELLED)
+    moved_count = task.approximate_number_of_messages_moved
     return CancelMessageMoveTaskResponse(approximate_number_of_messages_moved=moved_count)
+
+
+def find_task(execute: Any, handle: str) -> ListMessageMoveTasksResultEntry | None:
+    """The task of a handle, also one that is over; None: it is no longer known.
+
+    Raises:
+        InvalidParameterValue: the handle is none.
+    """
+    task_id, _ = _read_handle(handle)
+    row = execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
+    return None if row is None else _entry(*row)
 
 
 def _handle(task_id: str, source_arn: str) -> str:

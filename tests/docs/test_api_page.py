@@ -55,12 +55,26 @@ def test_no_section_is_left_of_a_member_that_is_gone():
 
 @pytest.mark.parametrize(
     "kind",
-    [sqsqlite.SentMessage, sqsqlite.Peeked, sqsqlite.QueueMetrics, sqsqlite.QueueStatistics],
+    [
+        sqsqlite.MoveFilter,
+        sqsqlite.MoveTask,
+        sqsqlite.Peeked,
+        sqsqlite.QueueMetrics,
+        sqsqlite.QueueStatistics,
+        sqsqlite.SentMessage,
+    ],
     ids=lambda kind: kind.__name__,
 )
 def test_every_field_is_told(kind):
     section = SECTIONS[kind.__name__]
-    assert [field.name for field in dataclasses.fields(kind) if not is_told(field.name, section)] == []
+    names = [field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")]
+    assert [name for name in names if not is_told(name, section)] == []
+
+
+def test_the_calls_of_a_move_task_are_told():
+    calls = [name for name, _ in inspect.getmembers(sqsqlite.MoveTask, inspect.isfunction) if name[0] != "_"]
+    assert calls
+    assert [name for name in calls if not is_told(name, SECTIONS["MoveTask"])] == []
 
 
 @pytest.mark.parametrize("name", ["connect", "client"])

@@ -15,7 +15,18 @@ LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
-    ("_api", "_client", "_message", "_paginate", "_queue", "analytics", "boto", "consumer", "wire"),
+    (
+        "_api",
+        "_client",
+        "_message",
+        "_move_task",
+        "_paginate",
+        "_queue",
+        "analytics",
+        "boto",
+        "consumer",
+        "wire",
+    ),
     ("service",),
     ("engine",),
     ("store",),
