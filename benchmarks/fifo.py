@@ -12,6 +12,8 @@ from sqsqlite.store.driver import dbapi
 
 LEVELS = ("NORMAL", "FULL")
 ROUNDS = 7
+# In a round, by messages a call.
+MESSAGES = {1: 1600, 10: 6400}
 STANDARD, FIFO, SINGLES = "client", "FIFO", "FIFO, a group each"
 # What each is called in a figure, and what is expected of it.
 SHAPES = {FIFO: ("100 groups", "at least 0.6"), SINGLES: ("a group each", "")}
@@ -44,16 +46,12 @@ def _throughput(folder: Path, synchronous: str, *, quick: bool) -> list[Figure]:
         ]
         for turn in range(1 + (1 if quick else ROUNDS)):
             for batch in (1, 10):
-                messages = 40 if quick else 1600 * (1 if batch == 1 else 4)
+                messages = 40 if quick else MESSAGES[batch]
                 for team in teams[turn % len(teams) :] + teams[: turn % len(teams)]:
-                    for sends in (True, False):
-                        outcome = team.work(
-                            sends=sends, batch=batch, first=first, messages=messages, body_bytes=200
-                        )
-                        if turn:  # the first round warms up
-                            found.setdefault((team.name, sends, batch), []).append(outcome)
-                    if sorted(outcome.received) != list(range(first, first + messages)):
-                        raise AssertionError(f"{team.name}: not every message was received exactly once")
+                    sent, received = _send_and_receive(team, batch, first, messages)
+                    if turn:  # the first round warms up
+                        found.setdefault((team.name, True, batch), []).append(sent)
+                        found.setdefault((team.name, False, batch), []).append(received)
                 first += messages
     return [
         _ratio(found[STANDARD, sends, batch], found[name, sends, batch], name, sends, batch, synchronous)
@@ -61,6 +59,16 @@ def _throughput(folder: Path, synchronous: str, *, quick: bool) -> list[Figure]:
         for batch in (1, 10)
         for sends in (True, False)
     ]
+
+
+def _send_and_receive(team: Team, batch: int, first: int, messages: int) -> tuple[Outcome, Outcome]:
+    sent, received = (
+        team.work(sends=sends, batch=batch, first=first, messages=messages, body_bytes=200)
+        for sends in (True, False)
+    )
+    if sorted(received.received) != list(range(first, first + messages)):
+        raise AssertionError(f"{team.name}: not every message was received exactly once")
+    return sent, received
 
 
 def _ratio(
