@@ -50,10 +50,15 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
+    @property
+    def part(self) -> float | None:
+        """How much of the whole is done, 0 to 1; None where nobody knows."""
+        return self._source.tell() / self._size if self._size else None
+
     def _bar(self) -> str:
-        if not self._size:
+        if self.part is None:
             return ""
-        part = min(1.0, self._source.tell() / self._size)
+        part = min(1.0, self.part)
         return f"[{'#' * round(part * _BAR):<{_BAR}}] {part:4.0%}  "
 
 

@@ -138,14 +138,14 @@ def _pairs(words: tuple[str, ...], flag: str) -> dict[str, str]:
     return pairs
 
 
-_yes = click.option("--yes", is_flag=True, help="Do not ask first.")
-_dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask first.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 
 
 @click.command("purge")
 @queue_argument
-@_yes
-@_dry_run
+@yes_option
+@dry_run_option
 @click.pass_obj
 def purge(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
     r"""Delete every message in a queue, in flight ones too.
@@ -168,8 +168,8 @@ def purge(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
 
 @click.command("delete")
 @queue_argument
-@_yes
-@_dry_run
+@yes_option
+@dry_run_option
 @click.pass_obj
 def delete(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
     r"""Delete a queue with its messages.

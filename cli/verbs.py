@@ -42,6 +42,7 @@ VERBS: dict[str, Verb] = {
     "metrics": Verb("metrics:metrics", EVERYDAY, "Show CloudWatch's metrics of the queues."),
     "top": Verb("stats:top", EVERYDAY, "Watch the queues, refreshed every second."),
     "dlq": Verb("dlq:dlq", EVERYDAY, "Show what died, from where, after how many receives."),
+    "redrive": Verb("redrive:redrive", EVERYDAY, "Send dead letters back to where they came from."),
     "purge": Verb("queues:purge", EVERYDAY, "Delete every message in a queue, in flight ones too."),
     "delete": Verb("queues:delete", EVERYDAY, "Delete a queue with its messages."),
     "demo": Verb("demo:demo", EVERYDAY, "Run workers on real input, kill one, and show that it adds up."),

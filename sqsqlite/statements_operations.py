@@ -340,3 +340,29 @@ WHERE d.epoch_id = :epoch_id AND l.epoch_id = :epoch_id AND l.sent_at > :expired
 ORDER BY d.moved_at DESC, d.id DESC
 LIMIT :max_messages + 0
 """
+
+COUNT_REDRIVABLE = """
+-- What a move task of these conditions would meet now, by origin and by what keeps it: nothing, a delay, a receive, or
+-- FIFO another of its group. NULL: no condition. Goes through the whole queue, and its bodies where one is asked for.
+SELECT
+    d.source_arn,
+    CASE
+        WHEN l.visible_at > :now_ms AND l.token IS NOT NULL THEN 'in flight'
+        WHEN l.visible_at > :now_ms THEN 'delayed'
+        WHEN EXISTS (
+            SELECT 1 FROM sqs_message_groups AS g
+            WHERE g.group_key = l.group_key AND g.head_visible_at > :now_ms
+        ) THEN 'behind a hidden one of its group'
+    END AS kept_by,
+    count(*)
+FROM sqs_leases AS l
+LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
+WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at
+    AND (:source_arn IS NULL OR d.source_arn = :source_arn)
+    AND (:minimum_receive_count IS NULL OR d.receive_count >= :minimum_receive_count)
+    AND (:moved_from IS NULL OR d.moved_at >= :moved_from)
+    AND (:moved_before IS NULL OR d.moved_at < :moved_before)
+    AND (:body IS NULL OR instr((SELECT m.body FROM sqs_messages AS m WHERE m.id = l.id), :body) > 0)
+GROUP BY d.source_arn, kept_by
+ORDER BY d.source_arn, kept_by
+"""

@@ -50,18 +50,7 @@ def start_message_move_task(
         OverLimit: 100 tasks of the account are active.
     Source: API_StartMessageMoveTask.
     """
-    source = _find(tx.execute, tx.settings, request.source_arn, caller, "SourceArn")
-    if tx.execute(sql.FIND_SOURCE_OF_DEAD_LETTERS, {"arn": request.source_arn}).fetchone() is None:
-        raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
-    if request.destination_arn is not None:
-        _check_destination(tx, request.destination_arn, source, caller)
-    if tx.execute(sql.FIND_ACTIVE_MOVE_TASK, {"source_arn": request.source_arn}).fetchone() is not None:
-        raise InvalidParameterValue(
-            "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
-        )
-    limit = tx.settings.limits.move_task_count
-    if tx.execute(sql.COUNT_ACTIVE_MOVE_TASKS, {"account_id": caller.account_id}).fetchone()[0] >= limit:
-        raise OverLimit(f"{limit} message movement tasks are active, the maximum allowed is {limit}.")
+    source = check_start(tx.execute, tx.settings, request, caller)
     task_id = str(uuid.uuid4())
     tx.execute(
         sql.INSERT_MOVE_TASK,
@@ -84,6 +73,25 @@ def start_message_move_task(
     return StartMessageMoveTaskResponse(task_handle=_handle(task_id, request.source_arn))
 
 
+def check_start(
+    execute: Any, settings: "Settings", request: "requests.StartMessageMoveTask", caller: "Caller"
+) -> dict[str, Any]:
+    """Whether the task could start now: the source's whole row. Raises as `start_message_move_task`."""
+    source = _find(execute, settings, request.source_arn, caller, "SourceArn")
+    if execute(sql.FIND_SOURCE_OF_DEAD_LETTERS, {"arn": request.source_arn}).fetchone() is None:
+        raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
+    if request.destination_arn is not None:
+        _check_destination(execute, settings, request.destination_arn, source, caller)
+    if execute(sql.FIND_ACTIVE_MOVE_TASK, {"source_arn": request.source_arn}).fetchone() is not None:
+        raise InvalidParameterValue(
+            "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
+        )
+    limit = settings.limits.move_task_count
+    if execute(sql.COUNT_ACTIVE_MOVE_TASKS, {"account_id": caller.account_id}).fetchone()[0] >= limit:
+        raise OverLimit(f"{limit} message movement tasks are active, the maximum allowed is {limit}.")
+    return source
+
+
 def _find(execute: Any, settings: "Settings", arn: str, caller: "Caller", parameter: str) -> dict[str, Any]:
     """The queue's whole row. The whole ARN must be its own: another region's names a queue of somewhere else."""
     missing = ResourceNotFoundException(
@@ -98,13 +106,15 @@ def _find(execute: Any, settings: "Settings", arn: str, caller: "Caller", parame
     return row
 
 
-def _check_destination(tx: "Transaction", arn: str, source: dict[str, Any], caller: "Caller") -> None:
+def _check_destination(
+    execute: Any, settings: "Settings", arn: str, source: dict[str, Any], caller: "Caller"
+) -> None:
     if not is_queue_arn(arn):
         raise InvalidParameterValue(
             "You must use this format to specify the DestinationArn: "
             "arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
         )
-    destination = _find(tx.execute, tx.settings, arn, caller, "DestinationArn")
+    destination = _find(execute, settings, arn, caller, "DestinationArn")
     if destination["id"] == source["id"]:
         raise _bad_destination(arn, "Destination must not be the source queue itself.")
     if destination["fifo"] != source["fifo"]:

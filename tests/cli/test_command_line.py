@@ -23,6 +23,7 @@ READING = {
     "metrics": [],
     "stats": [],
     "top": ["--once"],
+    "redrive": ["q", "--yes"],
     "purge": ["q", "--yes"],
     "delete": ["q", "--yes"],
     "delete-queue": ["--queue-url", "q"],

@@ -1,0 +1,205 @@
+"""`redrive`: what would be done, what was done, and what Ctrl-C and a kill leave."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import sqsqlite
+from tests.store.waiting import until
+
+COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
+
+
+@pytest.fixture
+def dead(sqs):
+    """A dead-letter queue with 20 messages of `orders` and two of `mails`."""
+    dead = sqs.create_queue("dead")
+    for name, count in (("orders", 20), ("mails", 2)):
+        queue = sqs.create_queue(name)
+        queue.set_attributes({"RedrivePolicy": {"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1}})
+        queue.send_many([f"{name} {number}" for number in range(count)])
+        while queue.receive(10, visibility_timeout=0) or len(queue):
+            pass
+    return dead
+
+
+def latest(sqs):
+    """The latest task, as ListMessageMoveTasks has it."""
+    return sqs.client.list_message_move_tasks(SourceArn=sqs.queue("dead").arn)["Results"][0]
+
+
+def lengths(sqs):
+    return {queue.name: len(queue) for queue in sqs.queues()}
+
+
+def test_a_dry_run_tells_how_many_of_what_would_go_where(run, sqs, dead):
+    dead.receive(1)
+    ran = run("redrive", "dead", "--dry-run")
+    assert ran.rows == [
+        {"source": "mails", "destination": "mails", "messages": 2, "stays_because": None},
+        {"source": "orders", "destination": "orders", "messages": 19, "stays_because": None},
+        {"source": "orders", "destination": "orders", "messages": 1, "stays_because": "in flight"},
+    ]
+    assert (ran.code, ran.err) == (0, "would move 21 messages from dead\n")
+    assert lengths(sqs) == {"dead": 22, "mails": 0, "orders": 0}
+
+
+def test_each_message_goes_back_to_where_it_came_from(run, sqs, dead):
+    ran = run("redrive", "dead", "--yes")
+    assert ran.rows == [
+        {"queue": "dead", "status": "COMPLETED", "moved": 22, "failure_reason": None, "task_handle": None}
+    ]
+    assert ran.code == 0
+    assert lengths(sqs) == {"dead": 0, "mails": 2, "orders": 20}
+    assert run("redrive", "dead", "--yes").err.startswith("dead: nothing to move")
+
+
+def test_all_can_go_to_one_queue(run, sqs, dead):
+    sqs.create_queue("by-hand")
+    assert run("redrive", "dead", "--to", "by-hand", "--yes").code == 0
+    assert lengths(sqs) == {"by-hand": 22, "dead": 0, "mails": 0, "orders": 0}
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (["--source", "mails"], 2),
+        (["--body-contains", "orders 1"], 11),
+        (["--min-receives", "1"], 22),
+        (["--min-receives", "2"], 0),
+        (["--source", "orders", "--body-contains", "3"], 2),
+        (["--source", "nowhere"], 0),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else str(part),
+)
+def test_some_of_them_can_be_chosen(run, sqs, dead, words, count):
+    assert f"would move {count} messages" in run("redrive", "dead", *words, "--dry-run").err
+    assert run("redrive", "dead", *words, "--yes").code == 0
+    assert len(dead) == 22 - count
+
+
+def test_without_a_terminal_nothing_is_done_unless_yes_is_said(run, sqs, dead):
+    refused = run("redrive", "dead")
+    assert refused.code == 2
+    assert "move 22 messages from dead to mails (2), orders (20)?" in refused.err
+    assert "--yes" in refused.err
+    assert len(dead) == 22
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 20), (b"n\n", 1, 22)])
+def test_it_asks_first_on_a_terminal(path, sqs, dead, answer, code, left):
+    ours, theirs = pty.openpty()
+    words = ["--db", path, "redrive", "dead", "--source", "mails"]
+    process = subprocess.Popen([*COMMAND, *words], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(ours, 4096)
+    assert b"move 2 messages from dead to mails?" in shown
+    os.write(ours, answer)
+    try:
+        while os.read(ours, 4096):
+            pass
+    except OSError:
+        pass  # how Linux tells that nobody holds the other end any more
+    os.close(ours)
+    assert (process.wait(), len(dead)) == (code, left)
+
+
+def begun(path, dead, *words):
+    """The command in a process of its own, once it has moved something."""
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "redrive", "dead", "--yes", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: len(dead) < 22)
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_cancels_the_task_and_tells_how_many_were_moved(path, sqs, dead, number, code):
+    process = begun(path, dead, "--rate", "10")
+    process.send_signal(number)
+    out, errors = process.communicate()
+    task = latest(sqs)
+    assert (process.returncode, out, task["Status"]) == (code, "", "CANCELLED")
+    moved = task["ApproximateNumberOfMessagesMoved"]
+    assert errors == f"dead: cancelled; {moved} of 22 moved, the others stay\n"
+    assert 0 < moved < 22
+    assert lengths(sqs) == {"dead": 22 - moved, "mails": 0, "orders": moved}
+
+
+def test_the_next_process_goes_on_with_the_task_of_a_killed_one(path, sqs, dead):
+    process = begun(path, dead, "--rate", "10")
+    process.kill()
+    process.communicate()
+    assert latest(sqs)["Status"] == "RUNNING"
+    with sqsqlite.connect(path):
+        until(lambda: latest(sqs)["Status"] == "COMPLETED")
+    assert lengths(sqs) == {"dead": 0, "mails": 2, "orders": 20}
+
+
+def test_in_the_background_it_is_left_to_whoever_has_the_file_open(run, sqs, dead):
+    ran = run("redrive", "dead", "--rate", "20", "--background", "--yes")
+    assert (ran.code, ran.rows[0]["status"]) == (0, "RUNNING")
+    assert ran.err == "dead: begun; whoever has the file open goes on with it\n"
+    with sqsqlite.connect(sqs._store.path):
+        until(lambda: len(dead) == 0)
+
+
+def test_a_task_in_the_way_is_told_with_what_stops_it(run, sqs, dead):
+    run("redrive", "dead", "--rate", "1", "--background", "--yes")
+    ran = run("redrive", "dead", "--yes")
+    assert ran.code == 1
+    assert "InvalidParameterValue: There is already a task running." in ran.err
+    words = ran.err.partition("To stop it: sqsqlite ")[2].splitlines()[0].split()
+    assert run(*words).code == 0
+    assert latest(sqs)["Status"] == "CANCELLED"
+
+
+def test_a_message_that_cannot_go_makes_a_part_fail(run, sqs, dead):
+    dead.send("direct")
+    ran = run("redrive", "dead", "--yes")
+    assert (ran.code, ran.rows[0]["status"], ran.rows[0]["moved"]) == (4, "FAILED", 22)
+    assert ran.err == "some messages stay where they are: CouldNotDetermineMessageSource\n"
+    assert len(dead) == 1
+
+
+def test_groups_come_back_in_order(run, sqs):
+    dead = sqs.create_queue("dead.fifo", fifo=True)
+    queue = sqs.create_queue(
+        "orders.fifo",
+        fifo=True,
+        content_based_deduplication=True,
+        dead_letter_queue=dead,
+        max_receive_count=1,
+    )
+    queue.send_many([{"body": str(number), "group_id": "g"} for number in range(5)])
+    while queue.receive(10, visibility_timeout=0) or len(queue):
+        pass
+    assert run("redrive", "dead.fifo", "--yes").code == 0
+    assert [message.body for message in queue.receive(10)] == ["0", "1", "2", "3", "4"]
+
+
+def test_what_was_asked_for_and_is_wrong_is_told(run, sqs, dead):
+    for words, code in (
+        (["nowhere"], 1),
+        (["dead", "--to", "nowhere"], 1),
+        (["dead", "--source", "no name"], 1),
+        (["orders"], 1),
+        (["dead", "--to", "dead"], 1),
+        (["dead", "--rate", "0"], 1),
+        (["dead", "--rate", "501"], 1),
+        (["dead", "--min-receives", "0"], 2),
+    ):
+        ran = run("redrive", *words, "--yes")
+        assert (ran.code, ran.out) == (code, ""), words
+        assert ran.err != ""
+    assert len(dead) == 22
+    assert sqs.client.list_message_move_tasks(SourceArn=dead.arn)["Results"] == []
