@@ -1,8 +1,8 @@
 """The judge of a storm on a FIFO queue: what `judge.py` hears and says, and the promises of groups besides.
 
-Message `7:3` is number 3 of the group 7. Each group has one producer, which sends a number when the one before it was
-acknowledged (or together with it), again under the same deduplication id until it is acknowledged: so where a number is
-stored, all before it were. Consumers settle a group's messages from the front, and give them back from the end.
+Message `7:3` is number 3 of the group 7. Whoever sends a number does so when the one before it was acknowledged (or
+together with it), under the same deduplication id whoever sends it and however often: so where a number is stored, all
+before it were. Consumers settle a group's messages from the front, and give them back from the end.
 """
 
 from collections import defaultdict

@@ -17,20 +17,22 @@ from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
 from tests.durability.crew import CRASHED, Crew, now, tell
 
 VISIBILITY_TIMEOUT = 1  # s
-PRODUCERS = 2
+# Each sends a part of the groups, in two processes that send the same.
+PRODUCERS = TWINS = 2
 QUEUE = "storm.fifo"
-# How many sends a producer repeats that was killed: it can't know which one was its last.
+# How many sends a producer repeats: one that was killed can't know which was its last. Its twin's, too.
 SENT_AGAIN = 12
 
 
 def produce(path: str, start: int, *, place: int, groups: int, messages: int) -> None:
-    """Its groups in turn. What was acknowledged stands in a journal, so that the next one goes on from there."""
+    """Its groups in turn. What was acknowledged stands in a journal, from which its twin and the next one go on."""
     chance = random.Random(start)
     queue = sqsqlite.connect(path).queue(QUEUE)
     keys = [f"{group}:{number}" for number in range(messages) for group in range(place, groups, PRODUCERS)]
     journal = _Journal(path, place)
-    at = max(0, journal.read() - SENT_AGAIN)
+    at = 0
     while at < len(keys):
+        at = max(at, journal.read() - SENT_AGAIN)
         some = keys[at : at + chance.choice((1, 1, 1, 3, 10))]
         for key in some:
             tell("send-attempt", key)
@@ -57,7 +59,9 @@ class _Journal:
         return int(os.pread(self._file, 8, 0) or 0)
 
     def write(self, at: int) -> None:
-        os.pwrite(self._file, b"%08d" % at, 0)
+        """Unless the twin is ahead."""
+        if at > self.read():
+            os.pwrite(self._file, b"%08d" % at, 0)
 
 
 def _message(key: str) -> dict[str, str]:
@@ -157,7 +161,7 @@ class _Consumer:
 def main(path: str, consumers: int, groups: int, messages: int, seed: int) -> None:
     chance = random.Random(seed)
     crew = Crew(path, chance)
-    for place in range(PRODUCERS):
+    for place in [*range(PRODUCERS)] * TWINS:
         crew.start(functools.partial(produce, place=place, groups=groups, messages=messages))
     for _ in range(consumers):
         crew.start(functools.partial(consume, longest_life=messages))
