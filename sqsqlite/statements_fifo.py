@@ -48,13 +48,19 @@ SELECT min(sent_at) FROM sqs_leases WHERE epoch_id = ?
 
 FIND_DUPLICATE = """
 -- What was accepted under this id within five minutes, in whatever group: nearly always nothing, or one.
-SELECT message_id, sequence, group_id FROM sqs_deduplications
-WHERE epoch_id = ? AND deduplication_id = ? AND expires_at > ?
+SELECT deduplication_id, group_id, message_id, sequence FROM sqs_deduplications
+WHERE epoch_id = ? AND expires_at > ? AND deduplication_id = ?
+"""
+
+FIND_TEN_DUPLICATES = """
+-- Ten at a time; places left over repeat an id.
+SELECT deduplication_id, group_id, message_id, sequence FROM sqs_deduplications
+WHERE epoch_id = ? AND expires_at > ? AND deduplication_id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 FIND_DUPLICATE_IN_GROUP = """
-SELECT message_id, sequence, group_id FROM sqs_deduplications
-WHERE epoch_id = ? AND deduplication_id = ? AND expires_at > ? AND group_id = ?
+SELECT deduplication_id, group_id, message_id, sequence FROM sqs_deduplications
+WHERE epoch_id = ? AND expires_at > ? AND deduplication_id = ? AND group_id = ?
 """
 
 SET_DEDUPLICATION = """
@@ -130,11 +136,14 @@ UPDATE sqs_leases SET visible_at = ? WHERE id = ?
 
 # --- settle -----------------------------------------------------------------------------------------------------
 
-DELETE_FIFO_LEASE = """
--- Fenced as DELETE_LEASE. Tells the group, whose next message may be receivable now.
-DELETE FROM sqs_leases
-WHERE id = ? AND epoch_id = ? AND token = ? AND visible_at > ?
-RETURNING group_key
+SELECT_GROUP_KEY = """
+-- The group whose next message may be receivable once this one went. By the row id.
+SELECT id, group_key FROM sqs_leases WHERE +epoch_id = ? AND id = ?
+"""
+
+SELECT_TEN_GROUP_KEYS = """
+-- Ten at a time; places left over repeat an id.
+SELECT id, group_key FROM sqs_leases WHERE +epoch_id = ? AND id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 SET_HEAD_OF_CHANGED = """

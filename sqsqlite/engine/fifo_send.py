@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqsqlite import statements_fifo as sql
 from sqsqlite.engine import groups
 from sqsqlite.engine.rows import Queue
-from sqsqlite.engine.send import insert_message, new_message_id
+from sqsqlite.engine.send import insert_messages, new_message_id
 
 if TYPE_CHECKING:
     from sqsqlite.prepared import PreparedMessage
     from sqsqlite.store.transaction import Transaction
+
+_TEN = 10
 
 
 class FifoSettings(NamedTuple):
@@ -53,74 +55,100 @@ def append(
         DiskFull: too little room is left to go on deleting afterwards; nothing was written.
     """
     tx.require_room(sum([message.size_bytes for message in messages]))
-    return [_append_one(tx, queue, message, sender_id, settings) for message in messages]
+    deduplication_ids = [
+        message.deduplication_id or sha256(message.body.encode()).hexdigest() for message in messages
+    ]
+    accepted = _accepted(tx, queue, messages, deduplication_ids, by_group=settings.by_group)
+    fresh: list[_Fresh] = []
+    answers: list[Appended | _Fresh] = []
+    for message, deduplication_id in zip(messages, deduplication_ids, strict=True):
+        assert message.group_id is not None
+        copies = accepted.setdefault(deduplication_id, {})
+        first = copies.get(message.group_id)
+        if first is None and not settings.by_group:
+            first = next(iter(copies.values()), None)
+        if first is None:
+            first = copies[message.group_id] = _Fresh(message, deduplication_id, new_message_id())
+            fresh.append(first)
+        answers.append(first)
+    if fresh:
+        _store(tx, queue, fresh, sender_id)
+    tx.delta(queue.epoch_id).deduplicated += len(messages) - len(fresh)
+    return [one if isinstance(one, Appended) else Appended(one.message_id, one.lease_id) for one in answers]
 
 
-def _append_one(
+class _Fresh:
+    """A message that is no duplicate."""
+
+    __slots__ = ("deduplication_id", "lease_id", "message", "message_id")
+
+    def __init__(self, message: "PreparedMessage", deduplication_id: str, message_id: bytearray) -> None:
+        self.message = message
+        self.deduplication_id = deduplication_id
+        self.message_id = message_id
+        self.lease_id = 0
+
+
+def _accepted(
     tx: "Transaction",
     queue: Queue,
-    message: "PreparedMessage",
-    sender_id: str | None,
-    settings: FifoSettings,
-) -> Appended:
-    assert message.group_id is not None
-    deduplication_id = message.deduplication_id or sha256(message.body.encode()).hexdigest()
-    first = _first_copy(tx, queue, message.group_id, deduplication_id, by_group=settings.by_group)
-    if first is not None:
-        tx.delta(queue.epoch_id).deduplicated += 1
-        return first
-    message_id = new_message_id()
-    lease_id = append_to_group(tx, queue, message, message_id, sender_id, deduplication_id)
-    expires_at = tx.now_ms + tx.settings.limits.deduplication_seconds * 1000
-    row = (queue.epoch_id, deduplication_id, message.group_id, message_id, lease_id, expires_at)
-    tx.execute(sql.SET_DEDUPLICATION, row)
-    return Appended(message_id, lease_id)
-
-
-def _first_copy(
-    tx: "Transaction", queue: Queue, group_id: str, deduplication_id: str, *, by_group: bool
-) -> Appended | None:
-    """What was accepted under the id within five minutes: rather in the same group, where several groups had it."""
-    row = (queue.epoch_id, deduplication_id, tx.now_ms)
+    messages: "Sequence[PreparedMessage]",
+    deduplication_ids: list[str],
+    *,
+    by_group: bool,
+) -> "dict[str, dict[str, Appended | _Fresh]]":
+    """What was accepted under the ids within five minutes, by id and group."""
+    found: list[tuple[str, str, bytes, int]] = []
+    where = (queue.epoch_id, tx.now_ms)
     if by_group:
-        rows = tx.execute(sql.FIND_DUPLICATE_IN_GROUP, (*row, group_id)).fetchall()
+        # Not by the id alone: each of a hundred thousand groups may have had it.
+        for message, deduplication_id in zip(messages, deduplication_ids, strict=True):
+            row = (*where, deduplication_id, message.group_id)
+            found += tx.execute(sql.FIND_DUPLICATE_IN_GROUP, row).fetchall()
+    elif len(messages) == 1:
+        found = tx.execute(sql.FIND_DUPLICATE, (*where, deduplication_ids[0])).fetchall()
     else:
-        rows = tx.execute(sql.FIND_DUPLICATE, row).fetchall()
-    if not rows:
-        return None
-    message_id, sequence, _ = max(rows, key=lambda found: found[2] == group_id)
-    return Appended(message_id, sequence)
+        for start in range(0, len(messages), _TEN):
+            ten = deduplication_ids[start : start + _TEN]
+            ten += ten[:1] * (_TEN - len(ten))
+            found += tx.execute(sql.FIND_TEN_DUPLICATES, (*where, *ten)).fetchall()
+    accepted: dict[str, dict[str, Appended | _Fresh]] = {}
+    for deduplication_id, group_id, message_id, sequence in found:
+        accepted.setdefault(deduplication_id, {})[group_id] = Appended(message_id, sequence)
+    return accepted
 
 
-def append_to_group(
-    tx: "Transaction",
-    queue: Queue,
-    message: "PreparedMessage",
-    message_id: bytearray,
-    sender_id: str | None,
-    deduplication_id: str,
-) -> int:
-    """Store one message as the last of its group, duplicate or not. Gives its row id, which is its sequence too."""
-    assert message.group_id is not None
-    lease_id = insert_message(tx, message, message_id, sender_id)
-    delta = tx.delta(queue.epoch_id)
-    visible_at = 0
-    if queue.delay_seconds:
-        visible_at = tx.now_ms + queue.delay_seconds * 1000
-        delta.delayed += 1
-    group_key = groups.join(tx, queue, message.group_id, visible_at or tx.now_ms)
-    row = (
-        lease_id,
-        queue.epoch_id,
-        group_key,
-        tx.now_ms,
-        message.size_bytes,
-        visible_at,
-        deduplication_id,
+def _store(tx: "Transaction", queue: Queue, fresh: list[_Fresh], sender_id: str | None) -> None:
+    """Store the messages, each the last of its group. A row id is its message's sequence too."""
+    lease_id = insert_messages(
+        tx, [one.message for one in fresh], [one.message_id for one in fresh], sender_id
     )
-    tx.execute(sql.INSERT_FIFO_LEASE, row)
-    delta.messages += 1
-    delta.sent += 1
-    delta.sent_bytes += message.size_bytes
+    visible_at = tx.now_ms + queue.delay_seconds * 1000 if queue.delay_seconds else 0
+    expires_at = tx.now_ms + tx.settings.limits.deduplication_seconds * 1000
+    group_keys: dict[str, int] = {}
+    leases, memories = [], []
+    epoch_id, now_ms, delta = queue.epoch_id, tx.now_ms, tx.delta(queue.epoch_id)
+    for one in fresh:
+        message, deduplication_id = one.message, one.deduplication_id
+        group_id = message.group_id
+        assert group_id is not None
+        group_key = group_keys.get(group_id)
+        if group_key is None:
+            group_key = group_keys[group_id] = groups.join(tx, queue, group_id, visible_at or now_ms)
+        one.lease_id = lease_id
+        leases.append(
+            (lease_id, epoch_id, group_key, now_ms, message.size_bytes, visible_at, deduplication_id)
+        )
+        memories.append((epoch_id, deduplication_id, group_id, one.message_id, lease_id, expires_at))
+        delta.sent_bytes += message.size_bytes
+        lease_id += 1
+    if len(fresh) == 1:
+        tx.execute(sql.INSERT_FIFO_LEASE, leases[0])
+        tx.execute(sql.SET_DEDUPLICATION, memories[0])
+    else:
+        tx.connection.executemany(sql.INSERT_FIFO_LEASE, leases)
+        tx.connection.executemany(sql.SET_DEDUPLICATION, memories)
+    delta.messages += len(fresh)
+    delta.sent += len(fresh)
+    delta.delayed += len(fresh) if visible_at else 0
     tx.wake(queue.id, visible_at)
-    return lease_id

@@ -43,10 +43,7 @@ def append(
     size_bytes = sum([message.size_bytes for message in messages])
     tx.require_room(size_bytes)
     message_ids = [new_message_id() for _ in messages]
-    if sender_id is None and _all_plain(messages):
-        first = _insert_plain(tx, messages, message_ids)
-    else:
-        first = _insert(tx, messages, message_ids, sender_id)
+    first = insert_messages(tx, messages, message_ids, sender_id)
     delta = tx.delta(queue.epoch_id)
     earliest = _insert_leases(tx, queue, messages, first, delta)
     delta.messages += len(messages)
@@ -97,18 +94,31 @@ def insert_message(
     return int(tx.execute(statement, row).lastrowid)
 
 
-def _is_plain(message: "PreparedMessage") -> bool:
-    return message.attributes_json is None and message.group_id is None and message.trace_header is None
+def insert_messages(
+    tx: "Transaction",
+    messages: "Sequence[PreparedMessage]",
+    message_ids: list[bytearray],
+    sender_id: str | None,
+) -> int:
+    """`insert_message` for several. Gives the first row id; the others follow it, since nobody else can write."""
+    if len(messages) == 1:
+        return insert_message(tx, messages[0], message_ids[0], sender_id)
+    if sender_id is None and all(_has_body_alone(message) for message in messages):
+        if all(message.group_id is None for message in messages):
+            return _insert_plain(tx, messages, message_ids)
+        if all(message.group_id is not None for message in messages):
+            return _insert_grouped(tx, messages, message_ids)
+    return _insert(tx, messages, message_ids, sender_id)
 
 
-def _all_plain(messages: "Sequence[PreparedMessage]") -> bool:
-    return all(_is_plain(message) for message in messages)
+def _has_body_alone(message: "PreparedMessage") -> bool:
+    return message.attributes_json is None and message.trace_header is None
 
 
 def _insert_plain(
     tx: "Transaction", messages: "Sequence[PreparedMessage]", message_ids: list[bytearray]
 ) -> int:
-    """Body and ids only. Gives the first row id; the others follow it, since nobody else can write meanwhile."""
+    """Body and ids only."""
     rows: list[Any] = []
     for message, message_id in zip(messages, message_ids, strict=True):
         rows += (message_id, message.body_md5, message.body)
@@ -124,6 +134,18 @@ def _insert_plain(
                 last = tx.execute(sql.INSERT_PLAIN_MESSAGE, some[place : place + 3]).lastrowid
                 first = first or last
     return int(first)
+
+
+def _insert_grouped(
+    tx: "Transaction", messages: "Sequence[PreparedMessage]", message_ids: list[bytearray]
+) -> int:
+    rows = [
+        (message_id, message.body_md5, message.group_id, message.body)
+        for message, message_id in zip(messages, message_ids, strict=True)
+    ]
+    first: int = tx.execute(sql.INSERT_GROUPED_MESSAGE, rows[0]).lastrowid
+    tx.connection.executemany(sql.INSERT_GROUPED_MESSAGE, rows[1:])
+    return first
 
 
 def _insert(

@@ -13,6 +13,8 @@ from sqsqlite.receipts import Receipt
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
+_TEN = 10
+
 
 class Lease(enum.Enum):
     """What a receipt handle's message is to its holder."""
@@ -53,10 +55,8 @@ def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Recei
     When it was not, the others are told apart by `classify`: a message just deleted here is simply gone.
     """
     epoch_id, now_ms = queue.epoch_id, tx.now_ms
-    freed: dict[int, int] = {}
-    if queue.fifo:
-        count, freed = _delete_fifo(tx, queue, receipts)
-    elif len(receipts) == 1:
+    group_keys = _group_keys(tx, queue, receipts) if queue.fifo else {}
+    if len(receipts) == 1:
         receipt = receipts[0]
         count = tx.execute(sql.DELETE_LEASE, (receipt.lease_id, epoch_id, receipt.token, now_ms)).rowcount
     else:
@@ -65,24 +65,35 @@ def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Recei
     if count > 0:
         _forget(tx, queue, [(receipt.lease_id,) for receipt in receipts], count)
         tx.delta(epoch_id).in_flight -= count
-    for group_key, first_id in freed.items():
-        groups.refresh(tx, queue.id, group_key, first_id)
-        tx.wake(queue.id, 0)  # a queue with as many in flight as it may have has room now
+        if queue.fifo:
+            if count < len(group_keys):
+                for lease_id in _group_keys(tx, queue, receipts):
+                    del group_keys[lease_id]  # it stays
+            _free_groups(tx, queue, group_keys)
     return bool(count == len(receipts))
 
 
-def _delete_fifo(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> tuple[int, dict[int, int]]:
-    """Delete the leases of a FIFO queue: how many, and the first id that went of each group."""
-    count = 0
-    freed: dict[int, int] = {}
-    for receipt in receipts:
-        row = tx.execute(
-            fifo_sql.DELETE_FIFO_LEASE, (receipt.lease_id, queue.epoch_id, receipt.token, tx.now_ms)
-        ).fetchone()
-        if row is not None:
-            count += 1
-            freed[row[0]] = min(receipt.lease_id, freed.get(row[0], receipt.lease_id))
-    return count, freed
+def _group_keys(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> dict[int, int]:
+    """Group keys of the messages that are there, by row id."""
+    found: dict[int, int] = {}
+    ids = [receipt.lease_id for receipt in receipts]
+    if len(ids) == 1:
+        return dict(tx.execute(fifo_sql.SELECT_GROUP_KEY, (queue.epoch_id, ids[0])).fetchall())
+    for start in range(0, len(ids), _TEN):
+        ten = ids[start : start + _TEN]
+        ten += ten[:1] * (_TEN - len(ten))
+        found.update(tx.execute(fifo_sql.SELECT_TEN_GROUP_KEYS, (queue.epoch_id, *ten)).fetchall())
+    return found
+
+
+def _free_groups(tx: "Transaction", queue: Queue, group_keys: dict[int, int]) -> None:
+    """Messages went, by row id: their groups have another head, or none."""
+    first_gone: dict[int, int] = {}
+    for lease_id, group_key in group_keys.items():
+        first_gone[group_key] = min(lease_id, first_gone.get(group_key, lease_id))
+    for group_key, lease_id in first_gone.items():
+        groups.refresh(tx, queue.id, group_key, lease_id)
+    tx.wake(queue.id, 0)  # a queue with as many in flight as it may have has room now
 
 
 def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
