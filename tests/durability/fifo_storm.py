@@ -85,6 +85,7 @@ class _Consumer:
         self._chance = chance
         self._life = life
         self._sqs = sqsqlite.connect(path)
+        self._client = sqsqlite.client(path)
         self._queue = self._sqs.queue(QUEUE)
         self._done = [_done(path, place) for place in range(PRODUCERS)]
 
@@ -100,10 +101,12 @@ class _Consumer:
         found = [f"{each.body}={each.message_id}/{each.sequence_number}" for each in messages]
         tell("receive", called, returned, VISIBILITY_TIMEOUT * 1_000_000_000, *found)
         fate = self._chance.random()
-        if fate < 0.6:
+        if fate < 0.5:
             self._delete_each(messages)
-        elif fate < 0.8:
+        elif fate < 0.65:
             self._delete_all(messages)
+        elif fate < 0.8:
+            self._delete_batch(messages)
         elif fate < 0.92:
             kept = self._chance.randint(0, len(messages) - 1)
             self._delete_each(messages[:kept])
@@ -147,6 +150,20 @@ class _Consumer:
             return
         for message in messages:
             tell("delete-ack", message.body, now())
+
+    def _delete_batch(self, messages: list[sqsqlite.Message]) -> None:
+        """By one call, which may be refused for some of them."""
+        self._crash_now_and_then()
+        for message in messages:
+            tell("delete-attempt", message.body, now())
+        entries = [
+            {"Id": str(place), "ReceiptHandle": each.receipt_handle} for place, each in enumerate(messages)
+        ]
+        answer = self._client.delete_message_batch(QueueUrl=QUEUE, Entries=entries)
+        for deleted in answer.get("Successful", ()):
+            tell("delete-ack", messages[int(deleted["Id"])].body, now())
+        for refused in answer.get("Failed", ()):
+            tell("delete-refused", messages[int(refused["Id"])].body)
 
     def _give_back(self, messages: list[sqsqlite.Message]) -> None:
         """From the end: given back from the front, the first could be with somebody else before the last is free."""
