@@ -146,6 +146,40 @@ WHERE l.group_key IS NOT NULL AND g.group_key IS NULL
 LIMIT 20
 """
 
+FIND_GROUPS_WITHOUT_LEASE = """
+-- FIFO. In an epoch that is being swept away the groups go last.
+SELECT g.group_id, q.name
+FROM sqs_message_groups AS g
+JOIN sqs_queues AS q ON q.epoch_id = g.epoch_id
+WHERE NOT EXISTS (SELECT 1 FROM sqs_leases AS l WHERE l.group_key = g.group_key)
+LIMIT 20
+"""
+
+FIND_WRONG_GROUP_HEADS = """
+-- FIFO: a group is receivable from the instant at which its first message is visible; or, where that came first, from
+-- the one at which it was released. A minute is allowed for machines whose clocks are not the file's.
+SELECT head.group_id, head.name, head.head_visible_at, head.visible_at
+FROM (
+    SELECT
+        g.group_id, q.name, g.head_visible_at,
+        (SELECT l.visible_at FROM sqs_leases AS l WHERE l.group_key = g.group_key ORDER BY l.id LIMIT 1) AS visible_at
+    FROM sqs_message_groups AS g
+    JOIN sqs_queues AS q ON q.epoch_id = g.epoch_id
+) AS head
+WHERE head.head_visible_at < head.visible_at
+    OR head.head_visible_at > max(head.visible_at, :now_ms + 60000)
+LIMIT 20
+"""
+
+FIND_UNMARKED_TENANTS = """
+-- Fair queues: where nobody draws turns all messages have the turn 0.
+SELECT DISTINCT q.name
+FROM sqs_queues AS q
+JOIN sqs_leases AS l ON l.epoch_id = q.epoch_id
+WHERE q.fifo = 0 AND q.has_tenants = 0 AND l.turn <> 0
+LIMIT 20
+"""
+
 FIND_DEAD_LETTERS_WITHOUT_LEASE = """
 -- Provenance lives as long as its message, in the queue that the message is in.
 SELECT d.id

@@ -101,6 +101,24 @@ INVARIANTS = (
         _REBUILD,
     ),
     Invariant(
+        "a message for each message group",
+        find.FIND_GROUPS_WITHOUT_LEASE,
+        "message group {0} of queue {1} has no messages: receives look into it in vain",
+        _REBUILD,
+    ),
+    Invariant(
+        "when message groups are receivable",
+        find.FIND_WRONG_GROUP_HEADS,
+        "message group {0} of queue {1} is receivable from {2} on, its first message from {3} on",
+        _REBUILD,
+    ),
+    Invariant(
+        "tenants",
+        find.FIND_UNMARKED_TENANTS,
+        "queue {0} has messages of tenants and is not marked so: new messages don't take turns with them",
+        _REBUILD,
+    ),
+    Invariant(
         "provenance",
         find.FIND_DEAD_LETTERS_WITHOUT_LEASE,
         "it is noted where message {0} was moved from, which is not there",

@@ -14,6 +14,7 @@ import sqsqlite
 from sqsqlite import errors
 from sqsqlite.service.backup import backup, restore
 from sqsqlite.store.create import PAGE_SIZE
+from tests.store.waiting import until
 
 # Backs argv[1] up as argv[2] and stops where the copy is complete and has no name yet.
 KILLED = """
@@ -191,6 +192,77 @@ class TestRestore:
         held.delete()
         assert len(queue) == 2
         assert len(restored) == 3
+
+    def test_groups_in_flight_are_receivable_at_once_in_order(self, sqs, tmp_path, clock):
+        """From the first message on: the holders of all that is in flight are the original's."""
+        fifo = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
+        fifo.send_many(
+            [{"body": f"{group}{number}", "group_id": group} for group in "ab" for number in "123"]
+        )
+        first, second, _ = fifo.receive(3, visibility_timeout=3600)
+        second.change_visibility(600)
+        backup(sqs._store, tmp_path / "fifo.backup")
+        restore(tmp_path / "fifo.backup", tmp_path / "fifo.db")
+        with sqsqlite.connect(tmp_path / "fifo.db", clock=clock) as opened:
+            again = opened.queue("orders.fifo").receive(10)
+            assert [message.body for message in again] == ["a1", "a2", "a3", "b1", "b2", "b3"]
+            assert [message.receive_count for message in again] == [2, 2, 2, 1, 1, 1]
+            assert again[0].sequence_number == first.sequence_number
+            assert (
+                opened.queue("orders.fifo").send("next", group_id="a").sequence_number
+                > again[-1].sequence_number
+            )
+        assert [message.body for message in fifo.receive(10)] == ["b1", "b2", "b3"]
+
+    def test_a_delayed_group_waits_on(self, sqs, tmp_path, clock):
+        late = sqs.create_queue("late.fifo", fifo=True, content_based_deduplication=True, delay_seconds=60)
+        late.send("a", group_id="g")
+        backup(sqs._store, tmp_path / "fifo.backup")
+        restore(tmp_path / "fifo.backup", tmp_path / "fifo.db")
+        with sqsqlite.connect(tmp_path / "fifo.db", clock=clock) as opened:
+            queue = opened.queue("late.fifo")
+            assert queue.receive() == []
+            clock.advance(60)
+            assert [message.body for message in queue.receive()] == ["a"]
+
+    def test_a_repeated_receive_gets_no_handles_of_the_original(self, sqs, tmp_path, clock):
+        fifo = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
+        fifo.send("a", group_id="g")
+        [held] = fifo.receive(attempt_id="attempt")
+        backup(sqs._store, tmp_path / "fifo.backup")
+        restore(tmp_path / "fifo.backup", tmp_path / "fifo.db")
+        with sqsqlite.connect(tmp_path / "fifo.db", clock=clock) as opened:
+            [again] = opened.queue("orders.fifo").receive(attempt_id="attempt")
+            assert (again.body, again.receive_count) == ("a", 2)
+            again.delete()
+            assert len(opened.queue("orders.fifo")) == 0
+        held.delete()
+
+    def test_a_duplicate_is_one_in_the_restored_file_too(self, sqs, tmp_path, clock):
+        fifo = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
+        sent = fifo.send("a", group_id="g")
+        backup(sqs._store, tmp_path / "fifo.backup")
+        restore(tmp_path / "fifo.backup", tmp_path / "fifo.db")
+        with sqsqlite.connect(tmp_path / "fifo.db", clock=clock) as opened:
+            assert opened.queue("orders.fifo").send("a", group_id="g") == sent
+            assert len(opened.queue("orders.fifo")) == 1
+
+    def test_a_move_task_goes_on(self, sqs, tmp_path, clock):
+        """In the copy too: whoever worked on it works on the original's."""
+        dead = sqs.create_queue("dead")
+        queue = sqs.create_queue("failing", dead_letter_queue=dead, max_receive_count=1)
+        queue.send_many(["a", "b", "c"])
+        queue.receive(3, visibility_timeout=0)
+        queue.receive()
+        sqs.client.start_message_move_task(SourceArn=dead.arn, MaxNumberOfMessagesPerSecond=1)
+        backup(sqs._store, tmp_path / "moving.backup")
+        restore(tmp_path / "moving.backup", tmp_path / "moving.db")
+        with sqsqlite.connect(tmp_path / "moving.db", clock=clock) as opened:
+            assert len(opened.queue("dead")) == 3
+            for left in (2, 1, 0):
+                clock.advance(1)
+                until(lambda left=left: len(opened.queue("dead")) == left)
+            assert len(opened.queue("failing")) == 3
 
     def test_id_and_secret_are_new(self, restored, sqs):
         facts = "SELECT name, bytes FROM sqs_meta WHERE name IN ('file_id', 'secret') ORDER BY name"

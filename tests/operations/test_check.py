@@ -31,6 +31,36 @@ def busy_file(sqs, clock):
     return sqs
 
 
+@pytest.fixture
+def grouped_file(sqs, clock):
+    """FIFO groups that are in flight, delayed, released, exhausted and purged; tenants on a standard queue."""
+    dead = sqs.create_queue("dead.fifo", fifo=True)
+    queue = sqs.create_queue(
+        "orders.fifo",
+        fifo=True,
+        content_based_deduplication=True,
+        dead_letter_queue=dead,
+        max_receive_count=1,
+    )
+    queue.send_many([{"body": f"{group} {number}", "group_id": group} for group in "abc" for number in "12"])
+    queue.receive(visibility_timeout=1)
+    clock.advance(2)
+    queue.receive(3, visibility_timeout=100)
+    queue.receive(visibility_timeout=100)[0].change_visibility(0)
+    late = sqs.create_queue("late.fifo", fifo=True, content_based_deduplication=True, delay_seconds=60)
+    late.send("later", group_id="late")
+    purged = sqs.create_queue("purged.fifo", fifo=True, content_based_deduplication=True)
+    purged.send("gone", group_id="a")
+    purged.purge()
+    fair = sqs.create_queue("fair")
+    fair.send_many([{"body": str(number), "group_id": "tenant"} for number in range(5)])
+    fair.send("of no group")
+    fair.receive(3)
+    fair.send("late", group_id="tenant", delay=60)
+    assert len(dead) == 1
+    return sqs
+
+
 def break_it(sqs, *statements: str) -> list[str]:
     """Change rows as no operation does, and give back what check says of it."""
     with sqs.transaction() as connection:
@@ -57,6 +87,21 @@ def test_a_restored_file_has_no_findings(busy_file, tmp_path, clock):
     restore(tmp_path / "a.backup", tmp_path / "new.db")
     with sqsqlite.connect(tmp_path / "new.db", clock=clock) as restored:
         assert check(restored._store, bodies=True) == []
+
+
+def test_groups_and_tenants_have_no_findings_and_neither_have_they_restored(grouped_file, tmp_path, clock):
+    assert check(grouped_file._store, bodies=True) == []
+    backup(grouped_file._store, tmp_path / "a.backup")
+    restore(tmp_path / "a.backup", tmp_path / "new.db")
+    with sqsqlite.connect(tmp_path / "new.db", clock=clock) as restored:
+        assert check(restored._store, bodies=True) == []
+
+
+def test_time_alone_makes_no_finding(grouped_file, clock):
+    """Delays and timeouts end, messages expire, and nobody has received meanwhile."""
+    for seconds in (60, 40, 3600, 400_000):
+        clock.advance(seconds)
+        assert check(grouped_file._store) == []
 
 
 @pytest.mark.parametrize(
@@ -92,6 +137,52 @@ def test_each_violation_is_a_line_with_what_to_do(busy_file, statement, said):
     lines = break_it(busy_file, statement)
     assert [line for line in lines if said in line] != []
     assert all("What to do: " in line and "\n" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            """INSERT INTO sqs_message_groups (epoch_id, group_id, head_visible_at)
+            SELECT epoch_id, 'empty', 0 FROM sqs_queues WHERE name = 'orders.fifo'""",
+            "message group empty of queue orders.fifo has no messages",
+        ),
+        (
+            "UPDATE sqs_message_groups SET head_visible_at = head_visible_at - 1 WHERE head_visible_at > 0",
+            "of queue late.fifo is receivable from 1800000061999 on, its first message from 1800000062000 on",
+        ),
+        (
+            "UPDATE sqs_message_groups SET head_visible_at = head_visible_at + 62001 WHERE head_visible_at > 0",
+            "of queue late.fifo is receivable from 1800000124001 on, its first message from 1800000062000 on",
+        ),
+        (
+            "UPDATE sqs_message_groups SET head_visible_at = 1800000062001 WHERE group_id = 'a'",
+            "message group a of queue orders.fifo is receivable from 1800000062001 on, its first message from 0 on",
+        ),
+        ("UPDATE sqs_queues SET has_tenants = 0", "queue fair has messages of tenants and is not marked so"),
+    ],
+)
+def test_each_violation_of_groups_and_tenants_is_told(grouped_file, statement, said):
+    lines = break_it(grouped_file, statement)
+    assert [line for line in lines if said in line] != []
+    assert all("What to do: " in line and "\n" not in line for line in lines)
+
+
+def test_a_group_released_within_the_last_minute_elsewhere_is_no_finding(grouped_file):
+    statement = "UPDATE sqs_message_groups SET head_visible_at = 1800000062000 WHERE group_id = 'a'"
+    assert break_it(grouped_file, statement) == []
+
+
+def test_groups_that_are_being_swept_away_are_no_finding(grouped_file):
+    """Their messages go first."""
+    assert (
+        break_it(
+            grouped_file,
+            "INSERT INTO sqs_epochs (id, queue_id, created_at, discarded_at) VALUES (999, 1, 0, 1)",
+            "INSERT INTO sqs_message_groups (epoch_id, group_id, head_visible_at) VALUES (999, 'a', 0)",
+        )
+        == []
+    )
 
 
 def test_a_broken_foreign_key_of_the_applications_is_told(busy_file):
