@@ -279,6 +279,28 @@ def test_counts_follow_a_group_through_its_life(make_fifo, clock):
     ]
 
 
+@pytest.mark.parametrize("delay", [0, 5], ids=["timeouts", "delays"])
+def test_counts_are_exact_where_many_become_visible_at_once(make_fifo, clock, delay):
+    """150 in 15 groups, more than one receive goes through."""
+    queue = make_fifo(DelaySeconds=delay)
+    for number in range(10):
+        queue.send_batch(
+            *({"MessageBody": f"{group} {number}", "MessageGroupId": f"g{group}"} for group in range(10))
+        )
+        for group in range(10, 15):
+            queue.send_group(f"g{group}", f"{group} {number}")
+    if not delay:
+        while queue.receive(10):
+            pass
+        assert queue.counts == (0, 150, 0)
+    clock.advance(30)
+    for received in range(15):
+        assert queue.counts == (150 - 10 * received, 10 * received, 0)
+        messages = queue.receive(10)
+        assert [message["Body"] for message in messages] == [f"{received} {number}" for number in range(10)]
+    assert queue.counts == (0, 150, 0)
+
+
 def test_a_duplicate_is_not_counted(fifo):
     fifo.send_group("g", "a", "a", "a")
     assert fifo.counts == (1, 0, 0)

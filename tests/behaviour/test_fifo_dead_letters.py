@@ -308,6 +308,20 @@ def test_messages_sent_to_it_directly_share_its_groups(source, dead, clock):
     assert dead.bodies() == []
 
 
+def test_a_moved_message_stands_before_what_was_sent_there_after_it(make_fifo, clock):
+    """And does not wait for its delay."""
+    dead = make_fifo("dead.fifo", DelaySeconds=900)
+    source = make_fifo("source.fifo", RedrivePolicy=policy(dead.arn, 1))
+    source.send_group("g", "poison")
+    receive_and_fail(source, clock)
+    dead.send_group("g", "sent there")
+    assert source.receive() == []
+    held = dead.receive_one()
+    assert held["Body"] == "poison"
+    clock.advance(900)
+    assert dead.bodies() == ["poison", "sent there"]
+
+
 def test_a_move_wakes_who_waits_there(no_safety_net, source, dead, clock, background):
     source.send_group("g", "poison")
     receive_and_fail(source, clock, 2)

@@ -204,6 +204,19 @@ def test_a_released_group_goes_behind_those_that_wait(three_groups, clock, way):
 
 
 @pytest.mark.rule("fifo-order.8", "fifo-order.9")
+def test_a_later_message_that_is_deleted_costs_its_group_no_turn(fifo, clock):
+    """The group waits since its first message was given back."""
+    fifo.send_group("one", "a", "b")
+    first, second = fifo.receive(2)
+    clock.advance(1)
+    fifo.change(first, 0)
+    clock.advance(1)
+    fifo.send_group("two", "c")
+    clock.advance(1)
+    fifo.delete(second)
+    assert fifo.bodies() == ["a", "c"]
+
+
 def test_groups_take_turns(three_groups, clock):
     """Served one message at a time, none waits for the end of another."""
     taken = []
