@@ -195,6 +195,17 @@ def test_after_a_change_of_the_timeout_it_can_not_be_repeated(five, clock, timeo
         attempt(five)
 
 
+def test_after_its_messages_expired_it_can_not_be_repeated(make_fifo, clock):
+    """Beyond their retention they are gone, in flight or not."""
+    queue = make_fifo(MessageRetentionPeriod=60)
+    queue.send_group("g", "a", "b")
+    attempt(queue, VisibilityTimeout=3600)
+    clock.advance(60)
+    with refused(queue.client, INVALID, NOT_RETRYABLE):
+        attempt(queue, VisibilityTimeout=3600)
+    assert queue.counts == (0, 0, 0)
+
+
 def test_a_refused_repetition_changes_nothing(five, clock):
     first = attempt(five)
     clock.advance(10)
