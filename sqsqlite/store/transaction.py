@@ -51,6 +51,7 @@ class Transaction:
         headroom: the disk's margin.
         deltas: changes of the counts by epoch id, written once, before the commit.
         wakes: queue id -> the earliest instant at which something of the queue becomes receivable (0: at once).
+        sent_bytes: of the messages that were sent: how much longer the WAL gets.
         sweep: whether rows were discarded that upkeep should take away.
         moves: whether a message move task began that upkeep should carry out.
         is_over: a caller's transaction that was committed or rolled back.
@@ -64,6 +65,7 @@ class Transaction:
         "is_over",
         "moves",
         "now_ms",
+        "sent_bytes",
         "settings",
         "sweep",
         "wakes",
@@ -79,17 +81,20 @@ class Transaction:
         self.headroom = headroom
         self.deltas: dict[int, Delta] = {}
         self.wakes: dict[int, int] = {}
+        self.sent_bytes = 0
         self.sweep = self.moves = False
         self.is_over = False
 
     def require_room(self, size_bytes: int) -> None:
         """Raise DiskFull if a send of so many bytes would leave no room to receive and delete."""
         self.headroom.require(size_bytes, self.connection)
+        self.sent_bytes += size_bytes
 
     def forget(self) -> None:
         """After a rollback: nothing was counted, nobody is to be woken."""
         self.deltas.clear()
         self.wakes.clear()
+        self.sent_bytes = 0
         self.sweep = self.moves = False
 
     def delta(self, epoch_id: int) -> Delta:
