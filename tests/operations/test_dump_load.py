@@ -231,6 +231,81 @@ def test_loaded_messages_keep_their_deduplication_ids_and_get_greater_sequence_n
         assert int(message.sequence_number) > 10**19 + row["sequence"]
 
 
+def test_what_is_sent_after_a_load_has_a_greater_sequence_number_still(grouped, other):
+    """Than those that the messages had in the other file, however few were loaded."""
+    lines = [line for line in lines_of(grouped) if b'"y0"' not in line]
+    lines[-1] = lines[-1].replace(b"7", b"6")
+    highest = max(json.loads(line).get("sequence", 0) for line in lines)
+    take_in(other, lines)
+    queue = other.queue("orders.fifo")
+    loaded = [seen.sequence_number for seen in queue.peek()]
+    sent = queue.send("later", group_id="y").sequence_number
+    assert sent > max(loaded)
+    assert int(min(loaded)) > 10**19 + highest
+
+
+def test_what_is_loaded_into_a_group_in_flight_waits_behind_it(grouped, other):
+    queue = other.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
+    queue.send("first", group_id="y")
+    [held] = queue.receive(visibility_timeout=600)
+    take_in(other, lines_of(grouped, "orders.fifo"))
+    assert [message.body for message in queue.receive(10)] == ["z0", "z1", "z2"]
+    held.delete()
+    assert [message.body for message in queue.receive(10)] == ["y0", "y1", "y2"]
+    assert check(other._store) == []
+
+
+def test_a_loaded_group_waits_for_the_delay_of_its_first_message(sqs, other, clock):
+    late = sqs.create_queue("late.fifo", fifo=True, content_based_deduplication=True, delay_seconds=60)
+    late.send("a", group_id="g")
+    clock.advance(10)
+    late.send("b", group_id="g")
+    take_in(other, lines_of(sqs))
+    assert check(other._store) == []
+    queue = other.queue("late.fifo")
+    assert queue.receive(10) == []
+    clock.advance(50)
+    assert [message.body for message in queue.receive(10)] == ["a"]
+    clock.advance(30)
+    assert [message.body for message in queue.receive(10)] == ["a", "b"]
+
+
+def test_a_repeated_load_of_a_fifo_queue_stores_duplicates(grouped, other):
+    """Deduplication is for sends: what was dumped is stored, whatever its deduplication id."""
+    take_in(other, lines_of(grouped, "orders.fifo"))
+    take_in(other, lines_of(grouped, "orders.fifo"), renew=True)
+    assert len(other.queue("orders.fifo")) == 12
+    assert check(other._store, bodies=True) == []
+
+
+# Fair queues
+
+
+def test_loaded_tenants_take_turns(sqs, other):
+    queue = sqs.create_queue("shared")
+    queue.send_many([{"body": f"noisy {number}", "group_id": "noisy"} for number in range(5)])
+    queue.send_many([{"body": "quiet", "group_id": "quiet"}, "of no group"])
+    lines = lines_of(sqs)
+    assert take_in(other, lines).messages == 7
+    assert objects(lines_of(other)) == objects(lines)
+    assert check(other._store, bodies=True) == []
+    loaded = other.queue("shared")
+    assert {message.body for message in loaded.receive(3)} == {"noisy 0", "quiet", "of no group"}
+    loaded.send("later", group_id="quiet")
+    assert [message.body for message in loaded.receive(2)] == ["noisy 1", "later"]
+
+
+def test_a_loaded_tenants_delayed_message_takes_its_turn_when_it_comes(sqs, other, clock):
+    sqs.create_queue("shared").send("late", group_id="tenant", delay=60)
+    take_in(other, lines_of(sqs))
+    loaded = other.queue("shared")
+    loaded.send("now", group_id="tenant")
+    assert [message.body for message in loaded.receive(10)] == ["now"]
+    clock.advance(60)
+    assert sorted(message.body for message in loaded.receive(10)) == ["late", "now"]
+    assert check(other._store) == []
+
+
 def test_a_message_without_a_group_is_refused_by_a_fifo_queue(grouped, other):
     lines = lines_of(grouped)
     [place] = [number for number, line in enumerate(lines) if b'"z0"' in line]
