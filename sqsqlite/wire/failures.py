@@ -1,8 +1,31 @@
-"""What befalls the file, as SQS would tell it: the service's fault, status 500 or 503."""
+"""Errors that only an endpoint has: of signatures, and what befalls the file, as SQS would tell it.
+
+Source: "Common errors" of the API reference.
+"""
 
 from typing import ClassVar
 
 from sqsqlite.errors import Busy, DiskFull, SQSError, StoreClosed, StoreError
+
+
+class IncompleteSignature(SQSError):
+    """The signature lacks something, or is of a version that is not taken."""
+
+
+class InvalidClientTokenId(SQSError):
+    """The access key id is none of this endpoint's."""
+
+    http_status: ClassVar[int] = 403
+
+
+class RequestExpired(SQSError):
+    """It was signed too long ago, or the signer's clock is wrong."""
+
+
+class SignatureDoesNotMatch(SQSError):
+    """The request is not what was signed, or the secret is another."""
+
+    http_status: ClassVar[int] = 403
 
 
 class InternalFailure(SQSError):

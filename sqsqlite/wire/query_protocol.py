@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sqsqlite.errors import InvalidAction, InvalidParameterValue, SQSError
+from sqsqlite.errors import InvalidAction, InvalidParameterValue, QueueDoesNotExist, SQSError
 from sqsqlite.limits import Limits
 from sqsqlite.requests import Request
 from sqsqlite.responses import Empty, Response
@@ -71,7 +71,9 @@ class QueryProtocol:
 
     @staticmethod
     def refuse(exchange: Exchange, error: SQSError) -> Answer:
-        """The error, by its Query code."""
+        """The error, by its Query code. SQS words one of them differently here."""
+        if isinstance(error, QueueDoesNotExist):
+            error = QueueDoesNotExist("The specified queue does not exist for this wsdl version.")
         if _wants_json(exchange):
             found = {"Type": error.fault, "Code": error.query_code, "Message": error.message, "Detail": None}
             return _json(exchange, error.http_status, {"Error": found, "RequestId": exchange.request_id})

@@ -1,0 +1,209 @@
+"""AWS Signature Version 4, checked: in the Authorization header, or in the query string of a presigned URL.
+
+Source: "AWS Signature Version 4 for API requests", IAM user guide. The body's digest is computed here and never taken
+from a header. Times go by the wall clock, as the signer's do.
+"""
+
+import hmac
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from urllib.parse import quote, unquote
+
+from sqsqlite.wire.exchange import Exchange
+from sqsqlite.wire.failures import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+SKEW_SECONDS = 900
+LONGEST_PRESIGNED_SECONDS = 604_800  # seven days
+
+_match_authorization = re.compile(
+    rf"{ALGORITHM}\s+Credential=(?P<credential>[^,\s]+),\s*SignedHeaders=(?P<headers>[^,\s]+),"
+    r"\s*Signature=(?P<signature>[0-9a-f]{64})\s*"
+).fullmatch
+_match_credential = re.compile(
+    r"(?P<key>[\w-]{1,128})/(?P<date>\d{8})/(?P<region>[a-z0-9-]+)/sqs/aws4_request"
+).fullmatch
+_is_signature = re.compile(r"[0-9a-f]{64}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a request says of its own signature.
+
+    Attributes:
+        access_key_id: whose secret it was made with.
+        scope: date, region, service and `aws4_request`.
+        time_text: YYYYMMDDTHHMMSSZ.
+        signed_headers: names in lower case.
+        presigned_seconds: how long a presigned URL is good for; None: the Authorization header was used.
+        token: of a temporary session, if there is one.
+    """
+
+    access_key_id: str
+    scope: str
+    time_text: str
+    signed_headers: tuple[str, ...]
+    signature: str
+    presigned_seconds: int | None
+    token: str | None
+
+
+def is_signed(exchange: Exchange) -> bool:
+    """Whether there is a signature of any version."""
+    names = {name for name, _ in _query_pairs(exchange)}
+    return b"authorization" in exchange.headers or bool(names & {"X-Amz-Signature", "Signature"})
+
+
+def read_signature(exchange: Exchange) -> Signed:
+    """What the request says of its signature.
+
+    Raises:
+        IncompleteSignature: a part is missing or malformed, or it is of another version.
+    """
+    query = dict(_query_pairs(exchange))
+    if "X-Amz-Signature" in query:
+        return _presigned(query)
+    match = _match_authorization(exchange.header(b"authorization"))
+    if match is None:
+        raise IncompleteSignature(
+            f"The Authorization header must be {ALGORITHM} Credential=..., SignedHeaders=..., Signature=... of 64 "
+            "hexadecimal digits; older versions of signatures are not taken."
+        )
+    access_key_id, scope = _credential(match["credential"])
+    return Signed(
+        access_key_id,
+        scope,
+        exchange.header(b"x-amz-date"),
+        tuple(match["headers"].lower().split(";")),
+        match["signature"],
+        None,
+        exchange.header(b"x-amz-security-token") or None,
+    )
+
+
+def _presigned(query: dict[str, str]) -> Signed:
+    access_key_id, scope = _credential(query.get("X-Amz-Credential", ""))
+    expires = query.get("X-Amz-Expires", "")
+    if query.get("X-Amz-Algorithm") != ALGORITHM or not _is_signature(query["X-Amz-Signature"]):
+        raise IncompleteSignature(
+            f"X-Amz-Algorithm must be {ALGORITHM}, X-Amz-Signature 64 hexadecimal digits."
+        )
+    if not (expires.isdecimal() and 1 <= int(expires[:9]) <= LONGEST_PRESIGNED_SECONDS and len(expires) < 9):
+        raise IncompleteSignature(
+            f"X-Amz-Expires must be 1 to {LONGEST_PRESIGNED_SECONDS} seconds: {expires[:20]!r} was sent."
+        )
+    return Signed(
+        access_key_id,
+        scope,
+        query.get("X-Amz-Date", ""),
+        tuple(query.get("X-Amz-SignedHeaders", "").lower().split(";")),
+        query["X-Amz-Signature"],
+        int(expires),
+        query.get("X-Amz-Security-Token"),
+    )
+
+
+def _credential(text: str) -> tuple[str, str]:
+    match = _match_credential(text)
+    if match is None:
+        raise IncompleteSignature(
+            "Credential must be a key id, YYYYMMDD, a region, sqs and aws4_request, with slashes between them."
+        )
+    return match["key"], f"{match['date']}/{match['region']}/sqs/aws4_request"
+
+
+def check_signature(exchange: Exchange, signed: Signed, secret: str, now: datetime | None = None) -> None:
+    """Compare the signature with the one that the secret gives.
+
+    Args:
+        secret: the secret access key of `signed.access_key_id`.
+        now: the instant to compare with; None: the wall clock's.
+
+    Raises:
+        RequestExpired: it was signed more than 15 minutes ago or from now, or the presigned URL's time is over.
+        SignatureDoesNotMatch: another secret, or a request that is not the one that was signed.
+        IncompleteSignature: the host or the time is not under the signature.
+    """
+    _check_time(signed, now or datetime.now(UTC))
+    needed = {"host"} if signed.presigned_seconds is not None else {"host", "x-amz-date"}
+    if missing := sorted(needed - set(signed.signed_headers)):
+        raise IncompleteSignature(f"SignedHeaders lacks {', '.join(missing)}.")
+    expected = sign(exchange, signed, secret)
+    if not hmac.compare_digest(expected, signed.signature):
+        raise SignatureDoesNotMatch(
+            "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
+            "Access Key and signing method."
+        )
+
+
+def _check_time(signed: Signed, now: datetime) -> None:
+    try:
+        signed_at = datetime.strptime(signed.time_text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        raise IncompleteSignature("X-Amz-Date must be YYYYMMDDTHHMMSSZ.") from None
+    if signed.time_text[:8] != signed.scope[:8]:
+        raise IncompleteSignature("The dates in X-Amz-Date and in Credential differ.")
+    age_seconds = (now - signed_at).total_seconds()
+    longest = SKEW_SECONDS if signed.presigned_seconds is None else signed.presigned_seconds
+    if age_seconds > longest or age_seconds < -SKEW_SECONDS:
+        raise RequestExpired(
+            f"Signature expired: {signed.time_text} is more than {longest} seconds from now "
+            f"({now:%Y%m%dT%H%M%SZ}): is the clock right?"
+        )
+
+
+def sign(exchange: Exchange, signed: Signed, secret: str) -> str:
+    """The signature that this request has under this secret, in hexadecimal."""
+    digest = sha256(_canonical_request(exchange, signed).encode()).hexdigest()
+    to_sign = f"{ALGORITHM}\n{signed.time_text}\n{signed.scope}\n{digest}"
+    key = f"AWS4{secret}".encode()
+    for part in signed.scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return hmac.digest(key, to_sign.encode(), "sha256").hex()
+
+
+def _canonical_request(exchange: Exchange, signed: Signed) -> str:
+    headers = "".join(
+        f"{name}:{' '.join(exchange.header(name.encode('latin-1')).split())}\n"
+        for name in signed.signed_headers
+    )
+    return "\n".join(
+        (
+            exchange.method,
+            _canonical_path(exchange.path.decode("latin-1")),
+            _canonical_query(exchange),
+            headers,
+            ";".join(signed.signed_headers),
+            sha256(exchange.body).hexdigest(),
+        )
+    )
+
+
+def _canonical_path(path: str) -> str:
+    """The path as sent, without dot segments, encoded once more: every service but S3 signs it so."""
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment == "..":
+            kept = kept[:-1]
+        elif segment not in ("", "."):
+            kept.append(segment)
+    end = "/" if kept and path.endswith("/") else ""
+    return quote("/" + "/".join(kept) + end, safe="/-_.~")
+
+
+def _canonical_query(exchange: Exchange) -> str:
+    encoded = sorted(
+        (quote(name, safe="-_.~"), quote(value, safe="-_.~"))
+        for name, value in _query_pairs(exchange)
+        if name != "X-Amz-Signature"
+    )
+    return "&".join(f"{name}={value}" for name, value in encoded)
+
+
+def _query_pairs(exchange: Exchange) -> list[tuple[str, str]]:
+    if not exchange.query:
+        return []
+    pairs = (part.partition("=") for part in exchange.query.decode("latin-1").split("&") if part)
+    return [(unquote(name), unquote(value)) for name, _, value in pairs]
