@@ -177,16 +177,16 @@ class _Consumer:
 
 def main(path: str, consumers: int, groups: int, messages: int, seed: int) -> None:
     chance = random.Random(seed)
-    crew = Crew(path, chance)
-    for place in [*range(PRODUCERS)] * TWINS:
-        crew.start(functools.partial(produce, place=place, groups=groups, messages=messages))
-    for _ in range(consumers):
-        crew.start(functools.partial(consume, longest_life=messages))
-    while len(crew):
-        crew.kill_some()
-        time.sleep(chance.uniform(0.01, 0.25))
-        crew.replace_crashed()
-    tell("deaths", crew.deaths)
+    with Crew(path, chance) as crew:
+        for place in [*range(PRODUCERS)] * TWINS:
+            crew.start(functools.partial(produce, place=place, groups=groups, messages=messages))
+        for _ in range(consumers):
+            crew.start(functools.partial(consume, longest_life=messages))
+        while len(crew):
+            crew.kill_some()
+            time.sleep(chance.uniform(0.01, 0.25))
+            crew.replace_crashed()
+        tell("deaths", crew.deaths)
 
 
 if __name__ == "__main__":

@@ -93,14 +93,13 @@ def _give_back(message: sqsqlite.Message) -> None:
 
 def main(path: str, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    crew = Crew(path, chance)
-    for work in [produce] * PRODUCERS + [consume] * CONSUMERS:
-        crew.start(work)
-    killed = 0
-    while killed < kills:
-        time.sleep(chance.uniform(0.005, 0.12))
-        killed += crew.kill_some()
-    crew.kill()
+    with Crew(path, chance) as crew:
+        for work in [produce] * PRODUCERS + [consume] * CONSUMERS:
+            crew.start(work)
+        killed = 0
+        while killed < kills:
+            time.sleep(chance.uniform(0.005, 0.12))
+            killed += crew.kill_some()
 
 
 if __name__ == "__main__":
