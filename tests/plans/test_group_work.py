@@ -70,9 +70,9 @@ def fifo_queue(sqs, groups, messages, locked=0):
 def fair_queue(sqs, tenants, messages):
     """So many tenants with so many messages each."""
     queue = sqs.create_queue("orders")
-    fill(sqs, INSERT_FAIR_LEASES, INSERT_TENANTS, groups=tenants, count=tenants * messages, locked=0)
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_queues SET has_tenants = 1")
+    fill(sqs, INSERT_FAIR_LEASES, INSERT_TENANTS, groups=tenants, count=tenants * messages, locked=0)
     return queue
 
 
