@@ -75,6 +75,16 @@ def test_a_repeated_attempt_may_ask_for_another_timeout(five, clock):
     assert five.bodies(VisibilityTimeout=0) == list("abcde")
 
 
+def test_a_repeated_attempt_hides_nothing_beyond_12_hours_from_its_receive(five, clock):
+    attempt(five, VisibilityTimeout=43_200)
+    clock.advance(60)
+    attempt(five, VisibilityTimeout=43_200)
+    clock.advance(43_140, ms=-1)
+    assert five.bodies() == []
+    clock.advance(ms=1)
+    assert five.bodies() == list("abcde")
+
+
 def test_a_repeated_attempt_without_a_timeout_gives_its_messages_back(five):
     attempt(five)
     assert [message["Body"] for message in attempt(five, VisibilityTimeout=0)] == ["a", "b"]
@@ -233,6 +243,18 @@ def test_after_somebody_elses_receive_it_is_a_new_receive(five, clock):
     clock.advance(30)
     five.receive_one()
     assert attempt(five) == []
+
+
+def test_what_somebody_else_holds_by_now_is_not_taken_from_them(fifo):
+    """Given back and received again within the same millisecond: it is hidden until the same instant."""
+    fifo.send_group("g", "a")
+    [first] = attempt(fifo)
+    fifo.change(first, 0)
+    other = fifo.receive_one()
+    with refused(fifo.client, INVALID, NOT_RETRYABLE):
+        attempt(fifo)
+    fifo.delete(other)
+    assert fifo.counts == (0, 0, 0)
 
 
 def test_after_a_purge_it_is_a_new_receive(five):
