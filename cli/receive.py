@@ -75,7 +75,9 @@ def receive(
       sqsqlite receive orders -n 5 --delete
       sqsqlite receive orders --loop --exec './handle-order'
 
-    A received message is hidden from others until its visibility timeout ends or it is deleted.
+    A received message is hidden from others until its visibility timeout ends or it is deleted. On a FIFO queue the
+    rest of its group waits too, so at most ten of a group come until these are deleted, as --exec and --loop --delete
+    do on the way.
 
     With --exec the shell runs COMMAND once a message. Exit 0 deletes the message; any other leaves it to its
     visibility timeout, or shows it again after --retry-after. While COMMAND runs the timeout is extended. It finds

@@ -104,8 +104,8 @@ class _Counts(NamedTuple):
     oldest_at: int | None
 
     def age(self, now_ms: int) -> float:
-        """Seconds; 0 where there is no message."""
-        return 0.0 if self.oldest_at is None else (now_ms - self.oldest_at) / 1000
+        """Seconds; 0 where there is no message, or one that another process has sent since `now_ms` was asked."""
+        return 0.0 if self.oldest_at is None else max(0, now_ms - self.oldest_at) / 1000
 
 
 def metrics(store: "Store", caller: "Caller", prefix: str = "") -> list[QueueMetrics]:

@@ -99,6 +99,17 @@ def test_a_command_for_each_message_sees_a_group_in_order(run, fifo, tmp_path):
     assert len(seen) == 3
 
 
+def test_a_group_comes_ten_at_a_time_and_whole_where_each_is_deleted(run, sqs, tmp_path):
+    queue = sqs.create_queue("long.fifo", fifo=True, content_based_deduplication=True)
+    queue.send_many([{"body": str(number), "group_id": "g"} for number in range(15)])
+    received = run("receive", "long.fifo", "-n", 15, "--visibility-timeout", 600)
+    assert [row["body"] for row in received.rows] == [str(number) for number in range(10)]
+    other = sqs.create_queue("other.fifo", fifo=True, content_based_deduplication=True)
+    other.send_many([{"body": f"{number}\n", "group_id": "g"} for number in range(15)])
+    assert run("receive", "other.fifo", "-n", 15, "--exec", "cat >> seen").code == 0
+    assert (tmp_path / "seen").read_text().split() == [str(number) for number in range(15)]
+
+
 def test_peek_shows_tenants_in_order_of_service(run, sqs):
     """One tenant's backlog does not stand before another's only message."""
     queue = sqs.queue("orders")

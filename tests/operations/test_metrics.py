@@ -89,6 +89,14 @@ def test_the_age_is_that_of_the_oldest_message(queue, clock):
     assert age(queue) == 1.0
 
 
+def test_an_age_is_never_negative(sqs, queue):
+    """Another process may send between the look at the clock and the look at the file."""
+    queue.send("a")
+    with sqs.transaction() as connection:
+        connection.execute("UPDATE sqs_leases SET sent_at = sent_at + 3")
+    assert age(queue) == 0
+
+
 def test_what_is_beyond_its_retention_counts_no_more(sqs, clock):
     queue = sqs.create_queue("short", message_retention_period=60)
     queue.send("old")
@@ -114,6 +122,20 @@ def dead(sqs, clock):
 def test_in_a_dead_letter_queue_the_age_counts_from_the_move(dead):
     assert age(dead) == 40.0
     assert quiet(dead) == (0, 1, 0, 0, 40.0)
+
+
+def test_a_message_that_fails_again_and_again_is_the_oldest_until_it_dies(sqs, clock):
+    """It keeps its place here, so it keeps its age; a dead-letter queue takes both away."""
+    dead = sqs.create_queue("dead")
+    queue = sqs.create_queue("failing", dead_letter_queue=dead, max_receive_count=5)
+    queue.send("poison")
+    clock.advance(100)
+    queue.send("good")
+    for _ in range(5):
+        queue.receive(visibility_timeout=0)
+    assert age(queue) == 100
+    assert [message.body for message in queue.receive()] == ["good"]
+    assert (age(queue), age(dead)) == (0, 0)
 
 
 def test_what_was_sent_to_a_dead_letter_queue_itself_counts_from_its_send(sqs, dead, clock):
