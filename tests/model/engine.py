@@ -1,0 +1,99 @@
+"""The engine as a walk uses it: a file open through two doors at once, our client and boto3's own."""
+
+import re
+from dataclasses import replace
+from functools import cache
+from unittest.mock import patch
+
+import boto3
+from botocore.exceptions import ClientError
+
+import sqsqlite
+from sqsqlite import ManualClock, boto
+from sqsqlite.engine.move import move_chunk, next_move_at
+from sqsqlite.engine.sweep import sweep_chunk
+from sqsqlite.errors import SQSError
+from sqsqlite.store.upkeep import Upkeep
+
+WORKER = b"the walk"
+
+
+class StillClock(ManualClock):
+    """Nobody sends while a walk waits for an answer: a wait would be for ever."""
+
+    def wait(self, event, until_ms):
+        raise AssertionError("a receive waits although it was not to")
+
+
+class Engine:
+    """A new file at `path`, open by both doors.
+
+    Args:
+        limits: in place of SQS's own.
+    """
+
+    def __init__(self, path, now, *, compat="docs", limits=None):
+        self._path = path
+        self._clock = StillClock(now)
+        self._compat = compat
+        self._limits = limits
+        self._open()
+
+    def _open(self):
+        options = {"clock": self._clock, "synchronous": "OFF", "compat": self._compat}
+        # Upkeep is a step of its own, not a thread: a history is the same each time it is walked.
+        with patch.object(Upkeep, "_start", lambda _: None):
+            self._client = sqsqlite.client(self._path, **options)
+            self._attachment = boto.attach(_boto3_client(), self._path, **options)
+        for store in (self._client._store, self._attachment._store):
+            store.upkeep._start = lambda: None
+            if self._limits is not None:
+                store.settings = replace(store.settings, limits=self._limits)
+
+    def close(self):
+        self._attachment.close()
+        self._client.close()
+
+    def reopen(self):
+        self.close()
+        self._open()
+
+    def advance(self, milliseconds):
+        self._clock.advance(ms=milliseconds)
+
+    def upkeep(self):
+        """What the upkeep thread does, up to its end."""
+        store = self._client._store
+        while store.write(sweep_chunk):
+            pass
+        while self._is_move_due(store):
+            store.write(move_chunk, WORKER)
+
+    def _is_move_due(self, store):
+        with store.reading() as connection:
+            due_at = next_move_at(connection.execute, WORKER)
+        return due_at is not None and due_at <= self._clock.now_ms()
+
+    def call(self, door, action, params):
+        """The answer without its metadata, or (code, text) of an error."""
+        client = _boto3_client() if door else self._client
+        try:
+            answer = getattr(client, method(action))(**params)
+        except (SQSError, ClientError) as error:
+            found = error.response["Error"]
+            return found["Code"], found["Message"]
+        del answer["ResponseMetadata"]
+        return answer
+
+
+@cache
+def _boto3_client():
+    """One for all files: making it takes longer than a short history."""
+    keys = {"aws_access_key_id": "unused", "aws_secret_access_key": "unused"}
+    return boto3.client("sqs", region_name="us-east-1", endpoint_url="http://localhost:9324", **keys)
+
+
+@cache
+def method(action):
+    """CreateQueue -> create_queue."""
+    return re.sub("(?<!^)([A-Z])", r"_\1", action).lower()

@@ -1,0 +1,135 @@
+"""DeleteMessage, ChangeMessageVisibility and their batches. Contract, sections 0 and 6."""
+
+# ruff: noqa: N803 - SQS's parameters have SQS's names
+
+from tests.model import fairness
+from tests.model.receiving import of_group, refresh, remove
+from tests.model.sending import check_batch, each_entry
+from tests.model.state import (
+    IN_FLIGHT_LONGEST,
+    SECOND,
+    Refusal,
+    bad_value,
+    is_expired,
+    is_visible,
+    missing,
+)
+
+
+def delete_message(state, QueueUrl, ReceiptHandle):
+    queue = state.queue(QueueUrl)
+    return _delete(state, queue, ReceiptHandle)
+
+
+def delete_message_batch(state, QueueUrl, Entries):
+    """Entries have no order among themselves: a message that one of them deletes is gone to all others."""
+    queue = state.queue(QueueUrl)
+    check_batch("DeleteMessageBatchRequestEntry", Entries)
+    for entry in Entries:
+        handle = entry["ReceiptHandle"]
+        receipt = state.receipts.get(handle)
+        if receipt is None or receipt.queue is not queue:
+            continue
+        if _standing(state, queue, handle, receipt.message) == "current":
+            remove(state, receipt.message)
+    return each_entry(Entries, lambda entry: _delete(state, queue, entry["ReceiptHandle"]))
+
+
+def change_message_visibility(state, QueueUrl, ReceiptHandle, VisibilityTimeout):
+    queue = state.queue(QueueUrl)
+    return _change(state, queue, ReceiptHandle, VisibilityTimeout)
+
+
+def change_message_visibility_batch(state, QueueUrl, Entries):
+    queue = state.queue(QueueUrl)
+    check_batch("ChangeMessageVisibilityBatchRequestEntry", Entries)
+    return each_entry(Entries, lambda entry: _change_entry(state, queue, entry))
+
+
+def _change_entry(state, queue, entry):
+    if not entry["ReceiptHandle"]:
+        raise missing("ReceiptHandle")
+    if "VisibilityTimeout" not in entry:
+        raise missing("VisibilityTimeout")
+    return _change(state, queue, entry["ReceiptHandle"], entry["VisibilityTimeout"])
+
+
+def _receipt(state, queue, handle):
+    if not handle:
+        raise missing("ReceiptHandle")
+    receipt = state.receipts.get(handle)
+    if receipt is None:
+        text = f'The input receipt handle "{handle}" is not a valid receipt handle.'
+        raise Refusal("ReceiptHandleIsInvalid", text)
+    if receipt.queue is not queue:
+        text = f'The receipt handle "{handle}" is not valid for this queue.'
+        raise Refusal("ReceiptHandleIsInvalid", text)
+    return receipt
+
+
+def _standing(state, queue, handle, message):
+    """What has become of a handle's message: gone, moved, replaced, ended, or current."""
+    if message.queue is None or is_expired(state, message.queue, message):
+        return "gone"
+    if message.queue is not queue:
+        return "moved"
+    if message.receipt != handle:
+        return "replaced"
+    return "ended" if is_visible(state, message) else "current"
+
+
+def _expired(handle):
+    return bad_value(handle, "ReceiptHandle", "The receipt handle has expired.")
+
+
+def _lenient(state, queue):
+    """Whether any handle will do: Amazon's standard queues of today."""
+    return state.compat == "aws" and not queue.fifo
+
+
+def _too_old(state, receipt):
+    return state.now - receipt.received_at > IN_FLIGHT_LONGEST
+
+
+def _delete(state, queue, handle):
+    receipt = _receipt(state, queue, handle)
+    message = receipt.message
+    standing = _standing(state, queue, handle, message)
+    state.happened[f"delete by a handle: {standing}"] += 1
+    if standing == "gone":
+        return {}
+    if standing != "current" and (not _lenient(state, queue) or _too_old(state, receipt)):
+        raise _expired(handle)
+    if standing != "moved":
+        remove(state, message)
+    return {}
+
+
+def _change(state, queue, handle, timeout):
+    if not handle:
+        raise missing("ReceiptHandle")
+    if not 0 <= timeout <= 43_200:
+        raise bad_value(timeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
+    receipt = _receipt(state, queue, handle)
+    message = receipt.message
+    standing = _standing(state, queue, handle, message)
+    state.happened[f"change by a handle: {standing}"] += 1
+    if standing == "gone" or (standing == "moved" and _lenient(state, queue)):
+        reason = "Message does not exist or is not available for visibility timeout change."
+        raise bad_value(handle, "ReceiptHandle", reason)
+    if standing != "current" and not _lenient(state, queue):
+        if state.compat == "aws":
+            raise _expired(handle)
+        raise Refusal("AWS.SimpleQueueService.MessageNotInflight")
+    if _too_old(state, receipt):
+        raise _expired(handle)
+    if state.now - (message.received_at or 0) + timeout * SECOND > IN_FLIGHT_LONGEST:
+        reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+        raise bad_value(timeout, "VisibilityTimeout", reason)
+    if message.receipt is not None and not is_visible(state, message):
+        message.visible_at = state.now + timeout * SECOND if timeout else 0
+        if queue.fifo and of_group(queue, message.group)[0] is message:
+            refresh(state, queue, message.group)
+        elif not queue.fifo and not timeout:
+            fairness.draw_again(queue, message)
+    return {}

@@ -1,0 +1,94 @@
+"""Random histories, walked by the model and by the engine at once: docs/model.md says what is compared."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.model.histories import BOTH, FIFO_ONLY, STANDARD_ONLY, explore
+from tests.model.sqs_model import ACTIONS
+
+STANDARD_OUTCOMES = (
+    "ReceiveMessage",
+    "SendMessageBatch entries failed",
+    "DeleteMessageBatch entries failed",
+    "ChangeMessageVisibilityBatch entries failed",
+    "SendMessage AWS.SimpleQueueService.NonExistentQueue",
+    "SendMessage InvalidMessageContents",
+    "SendMessage InvalidParameterValue",
+    "SendMessage MissingParameter",
+    "CreateQueue AWS.SimpleQueueService.QueueDeletedRecently",
+    "CreateQueue QueueAlreadyExists",
+    "PurgeQueue AWS.SimpleQueueService.PurgeQueueInProgress",
+    "ChangeMessageVisibility AWS.SimpleQueueService.MessageNotInflight",
+    "DeleteMessage ReceiptHandleIsInvalid",
+    "delete by a handle: current",
+    "delete by a handle: ended",
+    "delete by a handle: gone",
+    "delete by a handle: moved",
+    "delete by a handle: replaced",
+    "change by a handle: current",
+    "change by a handle: ended",
+    "change by a handle: gone",
+    "change by a handle: replaced",
+    "dead letter",
+    "expired",
+    "moved by a task",
+    "move task completed",
+    "move task failed",
+    "promoted from a delay",
+    "promoted from flight",
+    "received again",
+    "reopened",
+    "upkeep",
+)
+FIFO_OUTCOMES = (
+    "duplicate",
+    "dead letter",
+    "group blocked",
+    "moved by a task",
+    "receive attempt replayed",
+    "received again",
+    "reopened",
+)
+
+
+@pytest.mark.parametrize(
+    ("mix", "outcomes"),
+    [(STANDARD_ONLY, STANDARD_OUTCOMES), (FIFO_ONLY, FIFO_OUTCOMES), (BOTH, ACTIONS)],
+    ids=["standard", "fifo", "both"],
+)
+def test_engine_answers_what_the_model_answers(mix, outcomes):
+    """Over 200 histories in all; and what is to be compared does occur in them."""
+    happened = explore(70, 50, mixes=(mix,))
+    assert [outcome for outcome in outcomes if not happened[outcome]] == []
+
+
+def test_engine_answers_as_recorded_on_amazon_in_that_mode():
+    happened = explore(30, 50, compat="aws")
+    assert happened["delete by a handle: replaced"]
+
+
+def test_model_knows_nothing_of_the_package():
+    """All of it but the two files that open the engine and that draw histories for it."""
+    folder = Path(__file__).parent
+    model = {
+        "state",
+        "attributes",
+        "queues",
+        "sending",
+        "receiving",
+        "settling",
+        "fairness",
+        "moves",
+        "permissions",
+    }
+    for name in model | {"sqs_model"}:
+        tree = ast.parse((folder / f"{name}.py").read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                assert not any(one.name.startswith("sqsqlite") for one in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                local = node.module.removeprefix("tests.model").removeprefix(".")
+                assert not node.module.startswith("sqsqlite")
+                assert not node.module.startswith("tests") or not local or local in model
