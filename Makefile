@@ -26,8 +26,9 @@ help: ## Print the targets
 
 setup: $(READY) ## Make .venv from the lock, with the project installed in it
 
+# PySpark comes as a source archive alone, so it has a lock of its own and is built with the setuptools of the first.
 # A Python that was upgraded or removed leaves a .venv that cannot start: made anew.
-$(READY): requirements/dev.lock pyproject.toml
+$(READY): requirements/dev.lock requirements/spark.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'Python 3.11 or newer is needed as $(PYTHON): apt-get install python3, or PYTHON=...' >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' \
@@ -36,6 +37,7 @@ $(READY): requirements/dev.lock pyproject.toml
 	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| $(PYTHON) -m venv --clear $(VENV)
 	@$(LOCKED) --only-binary :all: -r requirements/dev.lock
+	@$(LOCKED) --no-build-isolation -r requirements/spark.lock
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -90,6 +92,7 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 	@$(COMPILE) --extra boto3 --extra serve --group build --group lint --group lock --group test $(ARGS) \
 		--output-file requirements/dev.lock
 	@$(COMPILE) -c requirements/dev.lock $(ARGS) --output-file requirements/runtime.lock
+	@$(COMPILE) -c requirements/dev.lock --extra spark $(ARGS) --output-file requirements/spark.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench $(ARGS) --output-file requirements/bench.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
 

@@ -34,6 +34,7 @@ def wanted(*, extras: tuple[str, ...] = (), groups: tuple[str, ...] = ()) -> lis
     [
         ("runtime", wanted()),
         ("dev", wanted(extras=("boto3", "serve"), groups=("build", "lint", "lock", "test"))),
+        ("spark", wanted(extras=("spark",))),
         ("bench", wanted(groups=("bench",))),
         ("bench-honker", wanted(groups=("bench-honker",))),
     ],

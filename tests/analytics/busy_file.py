@@ -1,0 +1,67 @@
+"""A file of some days' work: every state, every kind of queue, numbers beyond 32 bits, and NULLs."""
+
+import time
+
+import sqsqlite
+
+HOUR = 3600
+
+
+def fill(path):
+    """Make it. Its last instant is now: the views go by the machine's clock."""
+    wall_ms = time.time_ns() // 1_000_000
+    clock = sqsqlite.ManualClock(wall_ms - 60 * HOUR * 1000)
+    with sqsqlite.connect(path, clock=clock, synchronous="OFF") as sqs:
+        dead = sqs.create_queue("dead")
+        orders = sqs.create_queue(
+            "orders", visibility_timeout=10 * HOUR, dead_letter_queue=dead, max_receive_count=2
+        )
+        sqs.create_queue("empty")
+        forgotten = sqs.create_queue("forgotten", message_retention_period=60)
+        forgotten.send_many(["expired"] * 3)
+        _orders(orders, clock)
+        with sqs.transaction() as connection:
+            # Beyond 32 bits, which JDBC readers that believe the declared type would cut off.
+            connection.execute("UPDATE sqlite_sequence SET seq = 5000000000 WHERE name = 'sqs_messages'")
+        _tenants(sqs.create_queue("shared"), clock)
+        _fifo(sqs.create_queue("jobs.fifo", fifo=True, visibility_timeout=10 * HOUR), clock)
+        clock.advance(ms=wall_ms - clock.now_ms() - 70_000)
+        orders.send_many([f"late {number}" for number in range(7)])
+        for message in orders.receive(5):
+            message.delete()
+        orders.send("delayed", delay=900)
+        assert orders.receive(2)
+        for _ in range(3):
+            assert dead.receive(2, visibility_timeout=0)
+        dead.receive(visibility_timeout=3 * HOUR)
+        clock.advance(seconds=70)
+
+
+def _orders(orders, clock):
+    for number in range(40):
+        orders.send(f"order {number}" * (number % 5 + 1), attributes={"number": number})
+        clock.advance(seconds=1800)
+    for _ in range(3):  # these fail twice, and are moved by the third receive
+        for message in orders.receive(6, visibility_timeout=0):
+            assert message.body
+        clock.advance(seconds=60)
+    for message in orders.receive(10):
+        message.delete()
+    assert orders.receive(4)
+    clock.advance(seconds=35 * HOUR)
+
+
+def _tenants(shared, clock):
+    for number in range(30):
+        shared.send(f"work {number}", group_id="noisy" if number % 5 else "quiet")
+    shared.send("nobody's")
+    assert shared.receive(3)
+    clock.advance(seconds=HOUR)
+
+
+def _fifo(jobs, clock):
+    for number in range(12):
+        jobs.send(f"job {number}", group_id=f"group-{number % 3}", deduplication_id=str(number))
+    jobs.send("job 0", group_id="group-0", deduplication_id="0")
+    assert len(jobs.receive(1)) == 1
+    clock.advance(seconds=600)

@@ -1,0 +1,46 @@
+"""One Spark session for all tests of a process: its start costs as much as thirty of them."""
+
+import os
+
+import pytest
+
+from sqsqlite.analytics import driver
+from sqsqlite.analytics.errors import AnalyticsError
+from tests.analytics.busy_file import fill
+
+# Few rows, so what serves millions of them costs more than it gives: half the time of the tests.
+QUICK = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@pytest.fixture(scope="session")
+def jar():
+    """The driver, found or fetched. Without it, or without Java, a developer's run goes on, and CI's fails."""
+    try:
+        driver.java_command()
+        return driver.driver_jar()
+    except AnalyticsError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def session(jar):
+    from sqsqlite.analytics.spark import spark_session
+
+    with spark_session(master="local[2]", conf=QUICK, jar=jar) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def busy_file(tmp_path_factory):
+    """A file in which every report has something to tell. Not to be changed."""
+    path = tmp_path_factory.mktemp("busy") / "queues.db"
+    fill(path)
+    return path
