@@ -1,0 +1,167 @@
+"""Taking the facts: one short read transaction of each queue file, into one narrow file that reports read.
+
+Spark reads with several connections, and SQLite's snapshots can't be shared between them: partitions of a live file see
+different instants, and count a message twice that was moved in between. A facts file does not change, so it can be
+read in as many partitions as there are cores, and the writers wait for nobody.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqsqlite.analytics import statements as sql
+from sqsqlite.analytics.errors import NoFacts
+from sqsqlite.errors import CannotOpen, NotAdopted, StoreError
+from sqsqlite.store import create, ddl, driver, meta
+from sqsqlite.store.connections import Connection, connect, disconnect, uri
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import translate
+from sqsqlite.store.version import check_version
+
+# Seconds that a file may keep a report waiting. Readers of a WAL wait for nobody; one that recovers it does.
+BUSY_TIMEOUT = 5.0
+
+
+@dataclass(slots=True)
+class Facts:
+    """A facts file.
+
+    Attributes:
+        path: where it is.
+        files: how many queue files it was asked to hold.
+        messages: how many it holds, of all files: its `seq` runs from 1 to this.
+        taken_at: the instant of the last file's read transaction, in milliseconds since 1970 UTC.
+        problems: what was wrong with a file, by its path: that file is left out.
+    """
+
+    path: Path
+    files: int = 0
+    messages: int = 0
+    taken_at: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def take_facts(
+    paths: Sequence[str | os.PathLike[str]],
+    target: str | os.PathLike[str],
+    *,
+    now_ms: int | None = None,
+    progress: Callable[[Facts], None] | None = None,
+) -> Facts:
+    """Write the facts of queue files into a new file.
+
+    Each file is read in one transaction: one instant of it, which is the "now" of its ages. A file that is missing,
+    locked, damaged or of another schema version is noted with its problem, and the others are read.
+
+    Args:
+        paths: the queue files, read and not changed.
+        target: where no file is yet.
+        now_ms: the instant of all files; each file's own clock unless said.
+        progress: called after each file.
+
+    Raises:
+        NoFacts: none of them could be read, or the target exists.
+    """
+    facts = Facts(Path(target).absolute())
+    if facts.path.exists():
+        raise NoFacts(f"{facts.path}: exists already: facts are written into a new file")
+    driver.check_version()
+    _lay(facts.path)
+    for path in paths:
+        _take(facts, Path(path).absolute(), now_ms)
+        if progress is not None:
+            progress(facts)
+    if len(facts.problems) == facts.files:
+        raise NoFacts("\n".join(facts.problems.values()) or "there is no file to read")
+    return facts
+
+
+def _lay(target: Path) -> None:
+    connection = dbapi.connect(":memory:", isolation_level=None)
+    try:
+        _attach(connection, target, "rwc")
+        for statement in sql.CREATE_FACTS:
+            connection.execute(statement)
+    except dbapi.Error as error:
+        raise translate(error, target) from error
+    finally:
+        connection.close()
+
+
+def _attach(connection: Connection, target: Path, mode: str) -> None:
+    connection.execute("ATTACH ? AS facts", (uri(target, mode),))
+    # Nobody reads it before it is done, and after a crash it is taken anew. The journal, which a file that turns out
+    # to be damaged half way needs, stays in memory.
+    connection.execute("PRAGMA facts.journal_mode = MEMORY").fetchall()
+    connection.execute("PRAGMA facts.synchronous = OFF").fetchall()
+
+
+def _take(facts: Facts, path: Path, now_ms: int | None) -> None:
+    facts.files += 1
+    row = {
+        "file_id": facts.files,
+        "file": str(path),
+        "taken_at": None,
+        "schema_version": None,
+        "problem": None,
+    }
+    try:
+        counted, taken_at = _read(facts, path, now_ms)
+    except StoreError as error:
+        facts.problems[str(path)] = row["problem"] = str(error)
+        _note(facts.path, {**row, "messages": 0})
+        return
+    _note(
+        facts.path,
+        {
+            **row,
+            "taken_at": taken_at,
+            "schema_version": ddl.SCHEMA_VERSION,
+            "messages": counted - facts.messages,
+        },
+    )
+    facts.messages, facts.taken_at = counted, max(facts.taken_at, taken_at)
+
+
+def _read(facts: Facts, path: Path, now_ms: int | None) -> tuple[int, int]:
+    """Copy one file's facts. Returns how many messages there are now in all, and the instant."""
+    if not path.is_file():
+        raise CannotOpen(f"{path}: there is no such file")
+    # Not `ro`: SQLite opens an attached file with the rights of the first. Nothing is written to this one.
+    connection = connect(path, synchronous="OFF", busy_timeout=BUSY_TIMEOUT)
+    try:
+        if not create.is_ours(connection):
+            raise NotAdopted(f"{path}: a SQLite database without queues")
+        _attach(connection, facts.path, "rw")
+        connection.execute(sql.CREATE_READING)
+        connection.execute("BEGIN")
+        check_version(
+            connection, path
+        )  # the first read: from here on the file stands still for this connection
+        now_ms = _now_ms(connection) if now_ms is None else now_ms
+        for statement in sql.FILL:
+            connection.execute(statement, {"file_id": facts.files, "file": str(path), "now_ms": now_ms})
+        [counted] = connection.execute(sql.COUNT_MESSAGES).fetchone()
+        connection.execute("COMMIT")
+        return counted, now_ms
+    except dbapi.Error as error:
+        raise translate(error, path) from error
+    finally:
+        disconnect(connection, path)
+
+
+def _now_ms(connection: Connection) -> int:
+    """By the file's own clock; by the wall clock where that was last set before this boot, or on another machine."""
+    clock = meta.clock_of(meta.read(connection))
+    return time.time_ns() // 1_000_000 if clock is None else clock.now_ms()
+
+
+def _note(target: Path, row: dict[str, object]) -> None:
+    connection = dbapi.connect(":memory:", isolation_level=None)
+    try:
+        _attach(connection, target, "rw")
+        connection.execute(sql.INSERT_FILE, row)
+    finally:
+        connection.close()
