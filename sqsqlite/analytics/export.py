@@ -1,0 +1,68 @@
+"""Messages as Parquet: one partition a queue and day of sending, one batch of files a snapshot."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sqsqlite.analytics.reports import MINUTE_MS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+READS: Mapping[str, tuple[str, ...]] = {
+    "queues": ("fifo", "max_receive_count"),
+    "messages": (
+        "id",
+        "sent_at",
+        "visible_at",
+        "received",
+        "received_at",
+        "first_received_at",
+        "receive_count",
+        "queue_receive_count",
+        "size_bytes",
+        "group_id",
+        "message_id",
+    ),
+}
+DAY_MS = 24 * 60 * MINUTE_MS
+
+
+def message_rows(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
+    """A row a message. Only types that every reader of Parquet has: 64-bit numbers, UTF-8, timestamps in UTC.
+
+    `taken_at` is the snapshot's instant: snapshots of the same queue are told apart by it. `queue` and `day` become
+    folders.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+    hidden = F.when(F.col("received") == 1, "in flight").otherwise("delayed")
+    state = F.when(F.col("visible_at") <= F.col("now_ms"), "visible").otherwise(hidden)
+    names = F.broadcast(queues.select("queue_key", "queue", "account_id", "file"))
+    return messages.join(names, "queue_key").select(
+        F.timestamp_millis("now_ms").alias("taken_at"),
+        "file",
+        "account_id",
+        F.col("id").alias("row_id"),
+        "message_id",
+        state.alias("state"),
+        F.timestamp_millis("sent_at").alias("sent_at"),
+        F.timestamp_millis(F.nullif(F.col("visible_at"), F.lit(0))).alias("visible_at"),
+        F.timestamp_millis("received_at").alias("received_at"),
+        F.timestamp_millis("first_received_at").alias("first_received_at"),
+        "receive_count",
+        "queue_receive_count",
+        "size_bytes",
+        "group_id",
+        "queue",
+        F.date_format(F.timestamp_millis("sent_at"), "yyyy-MM-dd").alias("day"),
+    )
+
+
+def write_parquet(rows: "DataFrame", folder: str, *, replace: bool = False) -> None:
+    """Add the rows to the folder, or put them in the place of what it holds.
+
+    Args:
+        folder: made if it is not there. Files of earlier snapshots stay as they are.
+    """
+    mode = "overwrite" if replace else "append"
+    rows.write.mode(mode).partitionBy("queue", "day").option("compression", "snappy").parquet(folder)

@@ -1,0 +1,253 @@
+"""One HTML page that needs nothing else: no script, no font, no network. Reads well on a phone, light or dark."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.analytics.catalogue import CLOUDWATCH, REPORTS
+from sqsqlite.analytics.plots import Bar, Column, Part, bars, columns, legend
+from sqsqlite.analytics.style import STYLE
+
+if TYPE_CHECKING:
+    from sqsqlite.analytics.facts import Facts
+
+Rows = Sequence[Mapping[str, Any]]
+
+MOST_ROWS = 200  # of a table; the others are in the JSON
+_MOST_BARS = 24
+_NOTHING = "\N{EN DASH}"
+_STATES = (("visible", "c1"), ("in_flight", "c2"), ("delayed", "c3"))
+_FLOWS = (("sent", "c1"), ("deleted", "c4"), ("dead_lettered", "c5"))
+_TITLES = {
+    "backlog": "Backlog",
+    "fleet": "Files",
+    "dead-letters": "Dead letters",
+    "poison": "Poison candidates",
+}
+_UNITS = (("d", 86_400), ("h", 3600), ("m", 60))
+
+
+def page(sections: Mapping[str, Rows], paths: Sequence[Path], facts: "Facts | None") -> str:
+    """The page of some reports.
+
+    Args:
+        sections: the rows of each report, by its name.
+        paths: the queue files that were asked for.
+        facts: None for a live read.
+    """
+    name = paths[0].name if len(paths) == 1 else f"{len(paths):,} files"
+    body = [f"<h1>Backlog of {escape(name)}</h1>", _origin(paths, facts)]
+    if "backlog" in sections:
+        body.append(_tiles(sections["backlog"]))
+    if facts is not None and facts.problems:
+        lines = "".join(f"<li>{escape(problem)}</li>" for problem in facts.problems.values())
+        body.append(
+            f'<section class="problems"><h2>Files that could not be read</h2><ul>{lines}</ul></section>'
+        )
+    body.extend(_section(name, rows) for name, rows in sections.items())
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>Backlog of {escape(name)}</title><style>{STYLE}</style></head>\n<body><main>"
+        + "\n".join(body)
+        + "\n</main></body></html>\n"
+    )
+
+
+def _origin(paths: Sequence[Path], facts: "Facts | None") -> str:
+    where = (
+        escape(str(paths[0]))
+        if len(paths) == 1
+        else f"{len(paths):,} files, the first {escape(str(paths[0]))}"
+    )
+    if facts is None:
+        return f'<p class="origin">{where}, read live at {_instant(datetime.now(UTC))}</p>'
+    at = _instant(datetime.fromtimestamp(facts.taken_at / 1000, UTC))
+    return f'<p class="origin">{where}<br>{facts.messages:,} messages, as they were at {at}</p>'
+
+
+def _instant(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _tiles(rows: Rows) -> str:
+    """The sums of the backlog, in large figures."""
+    ages = [row["oldest_age_seconds"] for row in rows if row["oldest_age_seconds"] is not None]
+    values = [(name.replace("_", " "), f"{sum(row[name] for row in rows):,}") for name, _ in _STATES]
+    values += [
+        ("oldest", _seconds(max(ages, default=None)) or _NOTHING),
+        ("sent a minute", f"{sum(row['sent_per_minute'] for row in rows):,.1f}"),
+        ("deleted a minute", f"{sum(row['deleted_per_minute'] for row in rows):,.1f}"),
+    ]
+    tiles = "".join(f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for name, value in values)
+    return f'<div class="tiles">{tiles}</div>'
+
+
+def _section(name: str, rows: Rows) -> str:
+    title = _TITLES.get(name, name.capitalize())
+    plot = _PLOTS[name](rows) if name in _PLOTS and rows else ""
+    table = _table(rows) if rows else '<p class="nothing">Nothing.</p>'
+    return f'<section id="{name}"><h2>{escape(title)}</h2><p>{escape(REPORTS[name].summary)}</p>{plot}{table}</section>'
+
+
+# --- plots
+
+
+def _queue_label(row: Mapping[str, Any]) -> str:
+    return f"{Path(row['file']).name}: {row['queue']}" if "file" in row else str(row["queue"])
+
+
+def _states(row: Mapping[str, Any]) -> list[Part]:
+    return [Part(name.replace("_", " "), row[name], colour) for name, colour in _STATES]
+
+
+def _backlog_plot(rows: Rows, label: Callable[[Mapping[str, Any]], str] = _queue_label) -> str:
+    largest = sorted(rows, key=lambda row: -sum(row[name] for name, _ in _STATES))[:_MOST_BARS]
+    drawn = [Bar(label(row), _states(row), f"{sum(row[name] for name, _ in _STATES):,}") for row in largest]
+    return legend([(name.replace("_", " "), colour) for name, colour in _STATES]) + bars(drawn)
+
+
+def _fleet_plot(rows: Rows) -> str:
+    return _backlog_plot(rows, lambda row: str(row["file"]))
+
+
+def _ages_plot(rows: Rows) -> str:
+    """All queues together: the table has each."""
+    classes: dict[tuple[int, int | None], dict[str, int]] = {}
+    for row in rows:
+        counts = classes.setdefault(
+            (row["from_seconds"], row["to_seconds"]), {name: 0 for name, _ in _STATES}
+        )
+        for name in counts:
+            counts[name] += row[name]
+    drawn = [
+        Bar(_age_class(low, high), _states(counts), f"{sum(counts.values()):,}")
+        for (low, high), counts in sorted(classes.items(), key=lambda item: item[0][0])
+    ]
+    return bars(drawn)
+
+
+def _age_class(low: int, high: int | None) -> str:
+    if high is None:
+        return f"over {_seconds(low)}"
+    return f"{_seconds(low)} to {_seconds(high)}" if low else f"under {_seconds(high)}"
+
+
+def _receives_plot(rows: Rows) -> str:
+    counts: dict[int, list[int]] = {}
+    for row in rows:
+        found = counts.setdefault(row["receive_count"], [0, 0])
+        found[0] += row["messages"] - row["poison_candidates"]
+        found[1] += row["poison_candidates"]
+    drawn = [
+        Bar(
+            f"{receives} times",
+            [Part("messages", sound, "c1"), Part("poison candidates", poison, "c5")],
+            f"{sound + poison:,}",
+        )
+        for receives, (sound, poison) in sorted(counts.items())[:_MOST_BARS]
+    ]
+    return legend([("messages", "c1"), ("poison candidates", "c5")]) + bars(drawn)
+
+
+def _throughput_plot(rows: Rows) -> str:
+    periods: dict[str, dict[str, int]] = {}
+    for row in rows:
+        counts = periods.setdefault(row["at"], {name: 0 for name, _ in _FLOWS})
+        for name in counts:
+            counts[name] += row[name]
+    drawn = [
+        Column(
+            at[:16].replace("T", " "),
+            [Part(name.replace("_", " "), counts[name], colour) for name, colour in _FLOWS],
+        )
+        for at, counts in sorted(periods.items())
+    ]
+    names = [(name.replace("_", " "), colour) for name, colour in _FLOWS]
+    return legend(names) + columns(drawn, unit="messages a period")
+
+
+def _dead_plot(rows: Rows) -> str:
+    counts: dict[str, int] = {}
+    for row in rows:
+        label = f"{row['source']} → {row['queue']}"
+        counts[label] = counts.get(label, 0) + row["messages"]
+    drawn = [Bar(label, [Part("dead letters", count, "c5")], f"{count:,}") for label, count in counts.items()]
+    return bars(drawn[:_MOST_BARS])
+
+
+def _groups_plot(rows: Rows) -> str:
+    drawn = [
+        Bar(
+            f"{row['group_id']} ({row['queue']})",
+            [
+                Part("free to go", max(0, row["messages"] - row["in_flight"] - row["blocked"]), "c1"),
+                Part("in flight", row["in_flight"], "c2"),
+                Part("blocked", row["blocked"], "c5"),
+            ],
+            f"{row['messages']:,}",
+        )
+        for row in rows[:_MOST_BARS]
+    ]
+    return legend([("free to go", "c1"), ("in flight", "c2"), ("blocked", "c5")]) + bars(drawn)
+
+
+_PLOTS: Mapping[str, Callable[[Rows], str]] = {
+    "backlog": _backlog_plot,
+    "ages": _ages_plot,
+    "receives": _receives_plot,
+    "throughput": _throughput_plot,
+    "dead-letters": _dead_plot,
+    "groups": _groups_plot,
+    "fleet": _fleet_plot,
+}
+
+
+# --- tables
+
+
+def _table(rows: Rows) -> str:
+    names = list(rows[0])
+    heads = "".join(_head(name) for name in names)
+    lines = "".join(
+        "<tr>" + "".join(_cell(name, row[name]) for name in names) + "</tr>" for row in rows[:MOST_ROWS]
+    )
+    rest = f"<p>And {len(rows) - MOST_ROWS:,} rows more.</p>" if len(rows) > MOST_ROWS else ""
+    return (
+        f'<div class="table"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>{rest}'
+    )
+
+
+def _head(name: str) -> str:
+    title = f' title="CloudWatch: {CLOUDWATCH[name]}"' if name in CLOUDWATCH else ""
+    return f"<th{title}>{escape(name.removesuffix('_seconds').replace('_', ' '))}</th>"
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return f"<td>{_NOTHING}</td>"
+    if isinstance(value, int | float):
+        text = _seconds(value) if name.endswith("_seconds") else f"{value:,}"
+        return f'<td class="number">{text}</td>'
+    text = str(value)
+    if name == "at" or name.endswith("_at"):
+        text = text[:19].replace("T", " ")
+    return f"<td>{escape(text)}</td>"
+
+
+def _seconds(seconds: float | None) -> str:
+    """An age in its two largest units: 45 s, 12 m 5 s, 3 h 20 m, 4 d 2 h."""
+    if seconds is None:
+        return ""
+    rest = int(seconds)
+    told: list[tuple[int, str]] = []
+    for unit, length in (*_UNITS, ("s", 1)):
+        count, rest = divmod(rest, length)
+        if count or (told and len(told) < 2):
+            told.append((count, unit))
+        if len(told) == 2:
+            break
+    return " ".join(f"{count} {unit}" for count, unit in told if count) or "0 s"

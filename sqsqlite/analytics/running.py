@@ -1,0 +1,150 @@
+"""From files to numbers: which files, their tables for as long as they are needed, and a report's rows."""
+
+import glob
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.analytics.catalogue import reads_of
+from sqsqlite.analytics.export import READS, message_rows
+from sqsqlite.analytics.facts import Facts, take_facts
+from sqsqlite.analytics.tables import live_tables, read_facts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# What SQLite lays beside a database; a glob such as `queues/*` finds them too.
+_BESIDE = ("-wal", "-shm", "-journal")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The tables of a report, and how they were come by.
+
+    Attributes:
+        facts: None for a live read.
+        seconds: that it took, without Spark's start.
+    """
+
+    tables: "Mapping[str, DataFrame]"
+    facts: Facts | None
+    seconds: float
+
+
+def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that paths and globs name, in order, each once.
+
+    A glob (`**` for folders below) may find nothing; a path stays, so that a missing file is told.
+    """
+    found: dict[Path, None] = {}
+    for given in patterns:
+        pattern = os.fspath(given)
+        if os.path.lexists(pattern) or not glob.has_magic(pattern):
+            found[Path(pattern).absolute()] = None
+            continue
+        for name in sorted(glob.glob(pattern, recursive=True)):
+            if os.path.isfile(name) and not name.endswith(_BESIDE):
+                found[Path(name).absolute()] = None
+    return list(found)
+
+
+@contextmanager
+def tables_of(
+    session: "SparkSession",
+    paths: Sequence[str | os.PathLike[str]],
+    names: Sequence[str],
+    *,
+    live: bool = False,
+    partitions: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Callable[[Facts], None] | None = None,
+) -> Iterator[Taken]:
+    """What the reports `names` read, of queue files: for the length of the block.
+
+    Args:
+        live: read the one file itself, over JDBC, by its views. Otherwise a facts file is taken first, and removed at
+            the end.
+        partitions: of the facts' messages.
+        folder: where the facts file is laid: on a cluster, one that all machines see under this name. The system's
+            own for temporary files unless said.
+        progress: called after each file.
+    """
+    started = time.monotonic()
+    if live:
+        [path] = paths
+        with live_tables(session, path, reads_of(*names)) as tables:
+            yield Taken(tables, None, time.monotonic() - started)
+        return
+    with facts_of(paths, folder=folder, progress=progress) as facts:
+        seconds = time.monotonic() - started
+        yield Taken(read_facts(session, facts, reads_of(*names), partitions=partitions), facts, seconds)
+
+
+@contextmanager
+def facts_of(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Callable[[Facts], None] | None = None,
+) -> Iterator[Facts]:
+    """A facts file for the length of the block, in a folder of its own; see `tables_of`."""
+    with tempfile.TemporaryDirectory(prefix="sqsqlite-facts-", dir=folder) as own:
+        if folder is not None:
+            os.chmod(own, 0o755)  # noqa: S103 # executors may run as another user
+        yield take_facts(paths, Path(own, "facts.sqlite"), progress=progress)
+
+
+def exported(
+    session: "SparkSession", facts: Facts, queues: Sequence[str] = (), *, partitions: int | None = None
+) -> "DataFrame":
+    """A row a message for `write_parquet`; of all queues unless some are named."""
+    tables = read_facts(session, facts, READS, partitions=partitions)
+    named = tables["queues"]
+    if queues:
+        named = named.where(named.queue.isin(*queues))
+    return message_rows(tables["messages"], named)
+
+
+def rows_of(frame: "DataFrame") -> list[dict[str, Any]]:
+    """A report's rows as JSON knows values: instants in ISO 8601, UTC.
+
+    Spark would give a timestamp in the time zone of this process, without saying so; milliseconds are unambiguous.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+    instants = {name for name, kind in frame.dtypes if kind == "timestamp"}
+    columns = [F.unix_millis(name).alias(name) if name in instants else F.col(name) for name in frame.columns]
+    return [
+        {name: iso(value) if name in instants else value for name, value in row.asDict().items()}
+        for row in frame.select(*columns).collect()
+    ]
+
+
+def iso(milliseconds: int | None) -> str | None:
+    """An instant in ISO 8601, UTC, to the millisecond."""
+    if milliseconds is None:
+        return None
+    return (
+        (_EPOCH + timedelta(milliseconds=milliseconds))
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
+
+
+def without_constants(rows: list[dict[str, Any]], *, one_file: bool) -> list[dict[str, Any]]:
+    """Rows without what says nothing: `file` where only one was asked for, `account_id` where all are the own one."""
+    from sqsqlite.names import DEFAULT_ACCOUNT_ID
+
+    dropped = set()
+    if one_file and rows and "queue" in rows[0]:
+        dropped.add("file")
+    if all(row.get("account_id") == DEFAULT_ACCOUNT_ID for row in rows):
+        dropped.add("account_id")
+    return [{name: value for name, value in row.items() if name not in dropped} for row in rows]

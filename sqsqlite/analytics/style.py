@@ -1,0 +1,54 @@
+"""The look of the page. Colours hold a contrast of 3 to 1 at least against both grounds, texts 4.5 to 1."""
+
+STYLE = """
+:root { --ground: #fbfbfd; --card: #fff; --text: #1c2230; --soft: #5a6372; --line: #dfe3ea; --track: #eef1f6;
+  --c1: #2f6fde; --c2: #c26a00; --c3: #7b8698; --c4: #14866d; --c5: #cc3340; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #12151c; --card: #1a1f29; --text: #e8ebf2; --soft: #a3adbd; --line: #323a48; --track: #252c39;
+    --c1: #6aa2ff; --c2: #f0a23c; --c3: #98a4b8; --c4: #3fc2a2; --c5: #ff7a80; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--ground); color: var(--text);
+  font: 16px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+main { max-width: 1080px; margin: 0 auto; padding: 20px 16px 48px; }
+h1 { font-size: 1.5rem; margin: 0 0 4px; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 0 0 2px; }
+p { margin: 0 0 12px; color: var(--soft); }
+.origin { font-size: .875rem; overflow-wrap: anywhere; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 16px;
+  margin-top: 16px; }
+.problems { border-color: var(--c5); }
+.problems ul { margin: 8px 0 0; padding-left: 20px; overflow-wrap: anywhere; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 10px; }
+.tiles div { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 14px; }
+.tiles b { display: block; font-size: 1.4rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tiles span { color: var(--soft); font-size: .8125rem; }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: .8125rem; margin-bottom: 8px; }
+.legend span { display: inline-flex; align-items: center; gap: 6px; }
+.bars { margin-bottom: 14px; }
+.bar { display: grid; grid-template-columns: minmax(90px, 220px) 1fr minmax(52px, auto); gap: 10px; align-items: center;
+  margin: 5px 0; font-size: .875rem; }
+.bar .label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.bar .end { text-align: right; font-variant-numeric: tabular-nums; }
+.bar svg { border-radius: 4px; display: block; }
+.track { fill: var(--track); }
+.c1 { fill: var(--c1); } .c2 { fill: var(--c2); } .c3 { fill: var(--c3); }
+.c4 { fill: var(--c4); } .c5 { fill: var(--c5); }
+figure { margin: 0 0 14px; }
+figcaption, p.axis { font-size: .8125rem; color: var(--soft); }
+p.axis { display: flex; justify-content: space-between; gap: 12px; margin: 4px 0 0; }
+line.axis { stroke: var(--line); stroke-width: 2; }
+.columns { display: block; margin-top: 4px; }
+.table { overflow-x: auto; margin: 0 -16px -4px; padding: 0 16px 4px; }
+table { border-collapse: collapse; font-size: .875rem; width: 100%; }
+th, td { text-align: left; padding: 6px 12px 6px 0; border-top: 1px solid var(--line); white-space: nowrap; }
+th { color: var(--soft); font-weight: 600; border-top: 0; vertical-align: bottom; }
+td:first-child, th:first-child { position: sticky; left: -16px; background: var(--card); padding-left: 16px;
+  max-width: 46vw; overflow: hidden; text-overflow: ellipsis; }
+.number { font-variant-numeric: tabular-nums; }
+.nothing { font-style: italic; margin: 0; }
+@media (max-width: 480px) { .bar { grid-template-columns: 96px 1fr auto; }
+  .tiles { grid-template-columns: 1fr 1fr 1fr; }
+  .tiles div { padding: 10px; } .tiles b { font-size: 1.15rem; } }
+@media print { section, .tiles div { break-inside: avoid; } }
+"""
