@@ -7,6 +7,7 @@ import click
 
 EVERYDAY = "Everyday commands (positional)"
 FILES = "The file"
+ANALYTICS = "Analytics (Spark, which needs Java)"
 AWS = "Commands of the AWS CLI (aws sqs ..., with its flags)"
 
 
@@ -53,6 +54,11 @@ VERBS: dict[str, Verb] = {
     "check": Verb("files:check", FILES, "Check the file for damage."),
     "dump": Verb("files:dump", FILES, "Write messages as JSON lines."),
     "load": Verb("files:load", FILES, "Send what dump has written."),
+    "report": Verb("report:report", ANALYTICS, "Report on the backlog with Spark, over JDBC."),
+    "export": Verb("export:export", ANALYTICS, "Export queues to Parquet, for analysis elsewhere."),
+    "analytics": Verb(
+        "analytics:analytics", ANALYTICS, "Fetch the JDBC driver, or print the types of the reporting views."
+    ),
     "create-queue": Verb("actions:create_queue", AWS, "Make a queue, or find the equal one."),
     "delete-queue": Verb("actions:delete_queue", AWS, "Delete a queue with its messages; asks nothing."),
     "get-queue-url": Verb("actions:get_queue_url", AWS, "Print a queue's URL."),

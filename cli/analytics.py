@@ -1,0 +1,52 @@
+"""`sqsqlite analytics`: what Spark needs, and what other JDBC readers need to know."""
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+
+
+@click.group("analytics")
+def analytics() -> None:
+    r"""Fetch the JDBC driver, or print the types of the reporting views.
+
+    \b
+      sqsqlite analytics fetch-driver
+      sqsqlite analytics schema
+    """
+
+
+@analytics.command("fetch-driver")
+@click.pass_obj
+def fetch_driver(line: CommandLine) -> None:
+    r"""Fetch SQLite's JDBC driver, once.
+
+    \b
+      sqsqlite analytics fetch-driver
+
+    `report` does it by itself when it needs to; this is for a machine that will have no network later. The version
+    and its SHA-256 are fixed. Prints where the driver is.
+    """
+    from sqsqlite.analytics.driver import VERSION, driver_jar
+
+    line.print_rows([{"driver": str(driver_jar()), "version": VERSION}])
+
+
+@analytics.command("schema")
+@click.argument("view", metavar="[VIEW]", required=False)
+@click.pass_obj
+def schema(line: CommandLine, view: str | None) -> None:
+    r"""Print the customSchema of each reporting view.
+
+    \b
+      sqsqlite analytics schema
+      sqsqlite analytics schema sqs_report_messages --output text
+
+    Spark's JDBC reader takes a number of SQLite's for 32 bits, or for a decimal, unless the option customSchema says
+    what it is. Other readers that ask for types want the same.
+    """
+    from sqsqlite.analytics.columns import VIEWS, custom_schema
+
+    if view is not None and view not in VIEWS:
+        raise click.UsageError(f"there is no reporting view {view}: there are {', '.join(VIEWS)}")
+    names = VIEWS if view is None else (view,)
+    line.print_rows({"view": name, "custom_schema": custom_schema(VIEWS[name])} for name in names)

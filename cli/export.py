@@ -1,0 +1,71 @@
+"""`sqsqlite export`: messages as Parquet files, snapshot by snapshot."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.queue_names import QueueName
+from sqsqlite.cli.spark_options import Watch, spark, spark_options
+
+
+@click.command("export")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--parquet",
+    "folder",
+    metavar="DIR",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to add to; made if it is not there.",
+)
+@click.option(
+    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="This one; may be repeated."
+)
+@spark_options
+@click.pass_obj
+def export(
+    line: CommandLine, /, files: tuple[str, ...], folder: Path, queues: tuple[str, ...], **settings: Any
+) -> None:
+    r"""Export queues to Parquet, for analysis elsewhere.
+
+    \b
+      sqsqlite export --parquet lake
+      sqsqlite export --parquet lake --queue orders '/srv/*/queues.db'
+
+    A row a message, without its body, in folders by queue and by day of sending (UTC). Each run adds a snapshot, told
+    apart by the column taken_at, and leaves those before as they are. Spark, DuckDB and pandas read it without help.
+    """
+    from sqsqlite.analytics import running
+    from sqsqlite.analytics.export import write_parquet
+    from sqsqlite.names import queue_name
+
+    line.say_path()
+    paths = running.find_files(files) if files else [line.path]
+    if not files and not line.exists:
+        raise line.missing()
+    if not paths:
+        raise Failure(f"NoSuchFile: {' '.join(files)}: no file is named so", FAILED)
+    names = tuple(queue_name(queue)[1] for queue in queues)
+    watch = Watch(line)
+    partitions, snapshot_dir = settings.pop("partitions"), settings.pop("snapshot_dir")
+    with spark(watch, **settings) as session:
+        watch.at("Taking the snapshot")
+        with running.facts_of(paths, folder=snapshot_dir, progress=watch.took) as facts:
+            watch.at("Writing")
+            rows = running.exported(session, facts, names, partitions=partitions)
+            write_parquet(rows, str(folder.absolute()))
+    for problem in facts.problems.values():
+        line.say(f"problem: {problem}")
+    line.print_rows(
+        [
+            {
+                "parquet": str(folder),
+                "messages": facts.messages,
+                "files": facts.files - len(facts.problems),
+                "taken_at": running.iso(facts.taken_at),
+            }
+        ]
+    )

@@ -1,0 +1,197 @@
+"""`sqsqlite report`: the backlog and all about it, by Spark."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.options import given
+from sqsqlite.cli.queue_names import QueueName
+from sqsqlite.cli.report_columns import columns_of
+from sqsqlite.cli.since import Since, SinceType
+from sqsqlite.cli.spark_options import Watch, spark, spark_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sqsqlite.analytics.catalogue import Options
+    from sqsqlite.analytics.running import Taken
+
+# Those of sqsqlite.analytics.catalogue, which is not loaded for `--help`; a test compares them.
+NAMES = (
+    "backlog",
+    "ages",
+    "receives",
+    "poison",
+    "dead-letters",
+    "throughput",
+    "groups",
+    "leases",
+    "expiring",
+    "fleet",
+)
+FORMATS = ("table", "json", "jsonl", "csv", "parquet", "html")
+
+
+@click.command("report")
+@click.argument("name", metavar="NAME", type=click.Choice((*NAMES, "all")))
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--since", type=SinceType(), metavar="15m|2h|7d|INSTANT", help="How far back to look; see below."
+)
+@click.option(
+    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="This one; may be repeated."
+)
+@click.option(
+    "--every", type=click.Choice(("minute", "hour", "day")), default="hour", help="Periods of throughput."
+)
+@click.option("--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Rows of a list.")
+@click.option(
+    "--live", is_flag=True, help="Read the file itself, not a snapshot: one connection, one transaction."
+)
+@click.option("--output", type=click.Choice(FORMATS), help="Default: a table on a terminal, else jsonl.")
+@spark_options
+@click.pass_context
+def report(
+    context: click.Context,
+    /,
+    name: str,
+    files: tuple[str, ...],
+    since: Since | None,
+    queues: tuple[str, ...],
+    every: str,
+    top: int,
+    live: bool,
+    output: str | None,
+    **settings: Any,
+) -> None:
+    r"""Report on the backlog with Spark, over JDBC.
+
+    \b
+      sqsqlite report backlog
+      sqsqlite report all --output html --out report.html
+      sqsqlite report throughput --since 7d --every day --queue orders
+      sqsqlite report fleet '/srv/*/queues.db' --output json
+
+    NAME is backlog, ages, receives, poison, dead-letters, throughput, groups, leases, expiring or fleet; `all` is a
+    page of all of them. A FILE is a path or a glob, and many of them are one report; none is the file of --db. Takes
+    a snapshot first, in one short read transaction of each file: writers wait for nobody.
+
+    --since: the rates of backlog (15m unless said), the periods of throughput (1d), messages sent for receives and
+    poison, moved for dead-letters, received for leases and expiring (all unless said).
+    """
+    line: CommandLine = context.obj
+    form = output or line.options.get("output")
+    _check(name, form, line.options.get("out"))
+    from sqsqlite.analytics import running
+    from sqsqlite.analytics.catalogue import REPORTS, Options
+    from sqsqlite.names import queue_name
+
+    line.say_path()
+    paths = running.find_files(files) if files else [line.path]
+    if not files and not line.exists:
+        raise line.missing()
+    if not paths:
+        raise Failure(f"NoSuchFile: {' '.join(files)}: no file is named so", FAILED)
+    if live and len(paths) > 1:
+        raise click.UsageError("--live reads one file. Many are read by a snapshot of each.")
+    options = Options(
+        since_ms=since.instant_ms if since else None,
+        window_ms=since.window_ms if since else None,
+        queues=tuple(queue_name(queue)[1] for queue in queues),
+        top=top,
+        every=every,
+    )
+    names = NAMES if name == "all" else (name, *REPORTS[name].details)
+    watch = Watch(line)
+    partitions, folder = settings.pop("partitions"), settings.pop("snapshot_dir")
+    with spark(watch, **settings) as session:
+        watch.at("Taking the snapshot")
+        with running.tables_of(
+            session, paths, names, live=live, partitions=partitions, folder=folder, progress=watch.took
+        ) as taken:
+            watch.at("Counting")
+            _print(context, form, names, taken, options, paths, watch)
+    _tell(line, taken, watch)
+
+
+def _check(name: str, form: str | None, out: str | None) -> None:
+    """What can be told before Spark starts."""
+    if form == "parquet" and out in (None, "-"):
+        raise click.UsageError("--output parquet writes a folder: --out DIR names it.")
+    if name == "all" and form != "html":
+        raise click.UsageError("`report all` is a page: --output html --out FILE.")
+    if form not in (None, *FORMATS):
+        raise click.UsageError(f"--output {form}: a report is one of {', '.join(FORMATS)}.")
+
+
+def _print(
+    context: click.Context,
+    form: str | None,
+    names: Sequence[str],
+    taken: "Taken",
+    options: "Options",
+    paths: Sequence[Path],
+    watch: Watch,
+) -> None:
+    from sqsqlite.analytics.catalogue import make
+    from sqsqlite.analytics.running import rows_of, without_constants
+
+    line: CommandLine = context.obj
+    if form == "parquet":
+        _write_parquet(make(names[0], taken.tables, options), line.options["out"])
+        return
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        return without_constants(rows_of(make(name, taken.tables, options)), one_file=len(paths) == 1)
+
+    if form == "html":
+        from sqsqlite.analytics.page import page
+
+        sections = {name: rows(name) for name in names}
+        watch.clear()
+        _write(page(sections, paths, taken.facts), line.options.get("out"))
+        return
+    if form is not None:
+        given(context)["output"] = form
+    found = rows(names[0])
+    watch.clear()
+    line.print_rows(found, columns_of(names[0], found))
+    if line.output.shows_tables or form == "table":
+        for name in names[1:]:
+            if details := rows(name):
+                watch.clear()
+                line.output.rows([])
+                line.say(f"\n{name}:")
+                line.print_rows(details, columns_of(name, details))
+
+
+def _write_parquet(frame: "DataFrame", folder: str) -> None:
+    if Path(folder).exists():
+        raise Failure(f"TargetExists: {folder}: exists already", FAILED)
+    # One part: a report is small.
+    frame.coalesce(1).write.parquet(str(Path(folder).absolute()))
+
+
+def _write(text: str, path: str | None) -> None:
+    if path in (None, "-"):
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(str(path)).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"--out {path}: {error.strerror}", FAILED) from error
+
+
+def _tell(line: CommandLine, taken: "Taken", watch: Watch) -> None:
+    for problem in taken.facts.problems.values() if taken.facts else ():
+        line.say(f"problem: {problem}")
+    what = "live"
+    if taken.facts is not None:
+        read = taken.facts.files - len(taken.facts.problems)
+        files = "1 file" if read == 1 else f"{read:,} files"
+        what = f"{taken.facts.messages:,} messages of {files}, snapshot {taken.seconds:.1f} s"
+    line.say(f"{what}; {watch.seconds:.1f} s in all, Spark's start ({watch.spark_seconds:.1f} s) not counted")

@@ -1,0 +1,136 @@
+"""Options of the commands that run Spark, and how its errors end a run."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import FAILED, Failure
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sqsqlite.analytics.facts import Facts
+
+_FILES_BETWEEN_LINES = 25
+
+
+def _setting(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"{text!r}: a setting is NAME=VALUE", context, parameter)
+        settings[name] = value
+    return settings
+
+
+_OPTIONS = (
+    click.option(
+        "--master", metavar="URL", help="Where Spark runs. Default: local[*], all cores of this machine."
+    ),
+    click.option(
+        "--conf",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_setting,
+        help="A setting of Spark's; may be repeated.",
+    ),
+    click.option(
+        "--jdbc-jar",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="The JDBC driver. Default: SQSQLITE_JDBC_JAR, else found or fetched.",
+    ),
+    click.option(
+        "--partitions",
+        type=click.IntRange(1, 10_000),
+        help="Connections that read at once. Default: two a core.",
+    ),
+    click.option(
+        "--snapshot-dir",
+        metavar="DIR",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Where the snapshot is laid: on a cluster, a folder that every machine sees. Default: the system's own.",
+    ),
+)
+
+
+def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--master, --conf, --jdbc-jar, --partitions and --snapshot-dir."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+class Watch:
+    """Says what a long run is at, and what it took."""
+
+    def __init__(self, line: CommandLine) -> None:
+        self._line = line
+        self._drawn = False
+        self._shown = not line.options.get("quiet") and sys.stderr.isatty()
+        self._started = time.monotonic()
+        self.spark_seconds = 0.0
+
+    def at(self, what: str) -> None:
+        """On a terminal: what it is at."""
+        if self._shown:
+            self._drawn = True
+            click.echo(f"\r{what} ...\x1b[K", err=True, nl=False)
+
+    def took(self, facts: "Facts") -> None:
+        """On a terminal: how many files and messages the snapshot holds by now."""
+        if facts.files == 1 or facts.files % _FILES_BETWEEN_LINES == 0:
+            self.at(f"Taking the snapshot: {facts.files:,} files, {facts.messages:,} messages")
+
+    def clear(self) -> None:
+        """Take the line away again."""
+        if self._drawn:
+            self._drawn = False
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning, without Spark's start."""
+        return time.monotonic() - self._started - self.spark_seconds
+
+
+@contextmanager
+def spark(
+    watch: Watch, *, master: str | None, conf: dict[str, str], jdbc_jar: Path | None
+) -> Iterator["SparkSession"]:
+    """A session for the block; an error of Spark's is told in one line, not in a hundred of Java's stack."""
+    from sqsqlite.analytics.errors import SparkMissing
+    from sqsqlite.analytics.spark import spark_session
+
+    watch.at("Starting Spark")
+    started = time.monotonic()
+    try:
+        from pyspark.errors import PySparkException
+    except ImportError as error:
+        raise SparkMissing("PySpark is not installed: pip install 'sqsqlite[spark]'") from error
+    try:
+        with spark_session(master=master, conf=conf, jar=jdbc_jar) as session:
+            watch.spark_seconds = time.monotonic() - started
+            yield session
+    except PySparkException as error:
+        raise Failure(f"SparkFailed: {_first_line(error)}", FAILED) from error
+    except Exception as error:
+        if type(error).__module__.startswith("py4j"):
+            raise Failure(f"SparkFailed: {_first_line(error)}", FAILED) from error
+        raise
+    finally:
+        watch.clear()
+
+
+def _first_line(error: BaseException) -> str:
+    """What Java's exception says, without its stack."""
+    told = getattr(error, "java_exception", None)
+    text = str(told if told is not None else error)
+    return text.strip().partition("\n")[0]
