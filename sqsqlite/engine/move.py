@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite import statements_moves as sql
-from sqsqlite.engine.move_choice import CHUNK_ROWS, NO_SUCH_DESTINATION, Route, choose, find_queue
+from sqsqlite.engine.move_choice import CHUNK_ROWS, NO_SUCH_DESTINATION, Choice, Route, choose, find_queue
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.transfer import transfer
+from sqsqlite.errors import DiskFull
 from sqsqlite.move_filter import MoveFilter
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _work_on(tx: "Transaction", task: MoveTask, worker: bytes) -> None:
     source = find_queue(tx.execute, task.source_arn)
     if source is None or source.epoch_id != task.source_epoch_id:
         # Deleted or purged: none of its messages is left.
-        _finish(tx, task, task.failure_reason)
+        end(tx, task.task_id, COMPLETED)
     elif tx.now_ms - task.started_at >= tx.settings.limits.move_task_seconds * SECOND_MS:
         end(tx, task.task_id, FAILED, TOO_LONG)
     elif task.destination_arn is not None and find_queue(tx.execute, task.destination_arn) is None:
@@ -104,17 +105,9 @@ def _work_on(tx: "Transaction", task: MoveTask, worker: bytes) -> None:
         _move(tx, task, source, worker)
 
 
-def _finish(tx: "Transaction", task: MoveTask, failure_reason: str | None) -> None:
-    end(tx, task.task_id, COMPLETED if failure_reason is None else FAILED, failure_reason)
-
-
 def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> None:
     due_at = _made_up_from(task, tx.now_ms)
-    conditions = None if task.filter is None else MoveFilter.from_json(task.filter)
-    route = Route(source, task.destination_arn, conditions, task.started_at, task.last_message_id)
-    cursor = task.cursor_sent_at, task.cursor_id
-    choice = choose(tx.execute, tx.now_ms, route, cursor, _allowed(task, due_at, tx.now_ms))
-    tx.require_room(sum(one.size_bytes for messages in choice.moves.values() for one in messages))
+    choice = _choose_with_room(tx, task, source, _allowed(task, due_at, tx.now_ms))
     for destination, messages in choice.moves.items():
         transfer(tx, source, destination, messages)
     moved_count = sum(len(messages) for messages in choice.moves.values())
@@ -133,7 +126,21 @@ def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> No
     }
     tx.execute(sql.ADVANCE_MOVE_TASK, row)
     if choice.is_last:
-        _finish(tx, task, failure_reason)
+        end(tx, task.task_id, COMPLETED if failure_reason is None else FAILED, failure_reason)
+
+
+def _choose_with_room(tx: "Transaction", task: MoveTask, source: Queue, allowed: int) -> Choice:
+    """As many messages as there is room to copy on the disk: on a nearly full one, one at a time."""
+    conditions = None if task.filter is None else MoveFilter.from_json(task.filter)
+    route = Route(source, task.destination_arn, conditions, task.started_at, task.last_message_id)
+    cursor = task.cursor_sent_at, task.cursor_id
+    choice = choose(tx.execute, tx.now_ms, route, cursor, allowed)
+    try:
+        tx.require_room(choice.size_bytes)
+    except DiskFull:
+        choice = choose(tx.execute, tx.now_ms, route, cursor, min(allowed, 1))
+        tx.require_room(choice.size_bytes)
+    return choice
 
 
 # --- the rate: a task's due_at moves on by what its messages take

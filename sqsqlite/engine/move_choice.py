@@ -50,6 +50,11 @@ class Choice(NamedTuple):
     cursor: tuple[int, int]
     is_last: bool
 
+    @property
+    def size_bytes(self) -> int:
+        """What is copied: bodies and attributes."""
+        return sum(message.size_bytes for messages in self.moves.values() for message in messages)
+
 
 def find_queue(execute: Callable[..., Any], arn: str) -> Queue | None:
     """The queue of that name: also one deleted and made again."""

@@ -1,8 +1,8 @@
 """Work that no answer waits for: checkpoints, sweeping what is gone, forgetting old history, message move tasks.
 
 One thread a store, started when the first commit makes work for it. Nothing depends on it: a claim passes over what
-has expired, and what a process leaves undone the next one finds. Chunks are small and followed by a pause as long as
-themselves, so that no writer waits for more than a few milliseconds.
+has expired, and what a process leaves undone the next one finds. Chunks are small and followed by a pause, so that no
+writer waits for more than a few milliseconds.
 """
 
 import enum
@@ -34,6 +34,8 @@ RESTART_ABOVE = 4 * 1024 * 1024
 # Milliseconds that it waits for readers of the old WAL: all writers wait with it. And when the disk is full otherwise.
 RESTART_PATIENCE_MS = 5
 FULL_PATIENCE_MS = 100
+# The pause behind a chunk of a move, as a part of what the chunk took: somebody waits for these messages.
+MOVE_PAUSE = 0.5
 # Seconds between two looks at whether another checkpoint has ended.
 ANOTHER_CHECKPOINT_EVERY = 0.001
 # Seconds between two looks for expired messages and other things that time alone makes, or another process.
@@ -177,22 +179,22 @@ class Upkeep:
                 self._sweep = self._chunk(self._chores.sweep_chunk)
             if move and not self._closed:
                 self._has_moved = True
-                self._chunk(self._chores.move_chunk, self._worker)
+                self._chunk(self._chores.move_chunk, self._worker, pause=MOVE_PAUSE)
 
     def _is_move_due(self) -> bool:
         with self._store.reading() as connection:
             self._move_at = self._chores.next_move_at(connection.execute, self._worker)
         return self._move_at is not None and self._move_at <= self._store.clock.now_ms()
 
-    def _chunk(self, operation: "Callable[..., R]", *arguments: object) -> R:
-        """One transaction, and a pause as long."""
+    def _chunk(self, operation: "Callable[..., R]", *arguments: object, pause: float = 1.0) -> R:
+        """One transaction, and a pause as long, or `pause` times as long."""
         started = time.monotonic()
         result = self._store.write(operation, *arguments)
         self._commits += CHUNK_COMMITS
         if self._commits >= CHECKPOINT_EVERY_COMMITS:
             self._commits = 0
             self.checkpoint()
-        time.sleep(time.monotonic() - started)
+        time.sleep(pause * (time.monotonic() - started))
         return result
 
     def checkpoint(self) -> None:

@@ -7,6 +7,8 @@ import pytest
 import sqsqlite
 from sqsqlite.engine.move import LEASE_MS, leave_moves, move_chunk, next_move_at
 from sqsqlite.service.check import check
+from sqsqlite.store import upkeep
+from tests.store.full_disks import fill_with_sends, small_disk
 from tests.store.processes import Program
 from tests.store.waiting import until
 
@@ -126,6 +128,22 @@ say("received")
         assert program.hear() == "open"
         start(sqs, DestinationArn=sqs.queue("target").arn)
         assert program.hear() == "received"
+
+
+def test_a_task_waits_for_room_on_a_full_disk_and_needs_little(tmp_path, monkeypatch):
+    """All is refused that would take the last of it; a message's own room is enough then."""
+    monkeypatch.setattr(upkeep, "LOOK_EVERY", 0.01)
+    with small_disk(tmp_path / "disk", size_mib=2) as disk, sqsqlite.connect(disk / "queues.db") as sqs:
+        dead, target = sqs.create_queue("dead"), sqs.create_queue("target")
+        sqs.create_queue("source", dead_letter_queue=dead, max_receive_count=1)
+        sent = fill_with_sends(dead, "x" * 3_000)
+        task = dead.start_move_task(target)
+        assert task.wait(timeout=0.1).status == "RUNNING"
+        for message in dead.receive(5):
+            message.delete()
+        assert task.wait(timeout=20).status == "COMPLETED"
+        assert (len(dead), len(target)) == (0, len(sent) - 5)
+        assert_sound(sqs)
 
 
 # Chunk by chunk
