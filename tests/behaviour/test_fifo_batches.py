@@ -39,7 +39,7 @@ def test_entries_of_several_groups_keep_the_order_of_each(fifo):
     assert fifo.bodies() == [f"{group}{number}" for group in "xyz" for number in range(3)]
 
 
-@pytest.mark.rule("deduplication.2", "deduplication.3", "deduplication.12")
+@pytest.mark.rule("deduplication.1", "deduplication.12")
 def test_duplicates_within_a_batch_are_one_message(fifo):
     """Each is answered as the first of them."""
     answer = fifo.send_batch(entry("a"), entry("b"), entry("a"), entry("c"), entry("a", "other"))
@@ -68,7 +68,7 @@ def test_with_scope_message_group_each_group_of_a_batch_has_its_own(make_fifo):
     assert queue.bodies() == ["a", "a"]
 
 
-@pytest.mark.rule("deduplication.1")
+@pytest.mark.rule("deduplication.1", "deduplication.2", "deduplication.3")
 def test_a_batch_sent_again_is_answered_as_before(fifo):
     entries = [entry(body) for body in "abc"]
     first = fifo.send_batch(*entries)
@@ -76,6 +76,7 @@ def test_a_batch_sent_again_is_answered_as_before(fifo):
     assert fifo.bodies() == ["a", "b", "c"]
 
 
+@pytest.mark.rule("deduplication.2")
 def test_what_of_a_batch_was_sent_before_is_not_sent_again(fifo):
     [before] = fifo.send_group("g", "b")
     answer = fifo.send_batch(entry("a"), entry("b"), entry("c"))
@@ -173,7 +174,7 @@ def test_a_batch_deletes_a_group_in_any_order(fifo, order):
     assert fifo.bodies() == ["d"]
 
 
-@pytest.mark.rule("fifo-visibility.6")
+@pytest.mark.rule("batch.28", "fifo-visibility.6")
 def test_a_batch_deletes_what_it_can(either, clock):
     """In both modes: an expired handle fails by itself, and its message stays in its place."""
     queue = BoundQueue.create_fifo(either)

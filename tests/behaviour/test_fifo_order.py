@@ -203,7 +203,6 @@ def test_a_released_group_goes_behind_those_that_wait(three_groups, clock, way):
     assert [three_groups.bodies(1) for _ in range(3)] == [["two-0"], ["three-0"], [again]]
 
 
-@pytest.mark.rule("fifo-order.8", "fifo-order.9")
 def test_a_later_message_that_is_deleted_costs_its_group_no_turn(fifo, clock):
     """The group waits since its first message was given back."""
     fifo.send_group("one", "a", "b")
@@ -217,6 +216,7 @@ def test_a_later_message_that_is_deleted_costs_its_group_no_turn(fifo, clock):
     assert fifo.bodies() == ["a", "c"]
 
 
+@pytest.mark.rule("fifo-order.8", "fifo-order.9")
 def test_groups_take_turns(three_groups, clock):
     """Served one message at a time, none waits for the end of another."""
     taken = []

@@ -31,6 +31,7 @@ def handles(messages):
     return [message["ReceiptHandle"] for message in messages]
 
 
+@pytest.mark.rule("attempt.1")
 def test_the_same_attempt_gets_the_same_messages_under_the_same_handles(five):
     """They are received once: the receive count tells so."""
     first = attempt(five)
@@ -47,6 +48,7 @@ def test_the_handles_settle_as_if_nothing_had_been_repeated(five):
     assert five.bodies() == ["c", "d", "e"]
 
 
+@pytest.mark.rule("attempt.2")
 def test_a_repeated_attempt_hides_its_messages_anew(five, clock):
     """For their whole timeout from then on."""
     attempt(five)
@@ -59,6 +61,7 @@ def test_a_repeated_attempt_hides_its_messages_anew(five, clock):
     assert five.bodies() == ["a", "c", "d", "e"]
 
 
+@pytest.mark.rule("attempt.2")
 def test_an_attempt_can_be_repeated_again_after_its_first_timeout(five, clock):
     first = attempt(five)
     for _ in range(4):
@@ -101,6 +104,7 @@ def test_at_the_limit_of_messages_in_flight_an_attempt_can_be_repeated(monkeypat
     assert attempt(queue, 10) == first
 
 
+@pytest.mark.rule("attempt.1")
 def test_messages_of_several_groups_come_again_in_the_same_order(fifo):
     for group in ("one", "two", "three"):
         fifo.send_group(group, f"{group}-0", f"{group}-1")
@@ -118,6 +122,7 @@ def test_an_attempt_is_no_receive_that_counts_towards_the_dead_letter_queue(make
     assert dead.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("attempt.7")
 def test_another_attempt_is_another_receive(five):
     """And while the group is blocked it finds nothing."""
     attempt(five)
@@ -125,6 +130,7 @@ def test_another_attempt_is_another_receive(five):
     assert five.receive() == []
 
 
+@pytest.mark.rule("attempt.7")
 def test_other_attempts_between_leave_an_attempt_as_it_was(fifo):
     fifo.send_group("one", "a")
     fifo.send_group("two", "b")
@@ -143,6 +149,7 @@ def test_a_receive_that_found_nothing_between_leaves_an_attempt_as_it_was(five, 
     assert attempt(five, WaitTimeSeconds=wait) == first
 
 
+@pytest.mark.rule("attempt.8")
 def test_attempts_are_each_queues_own(five, make_fifo):
     other = make_fifo("other.fifo")
     other.send_group("g", "elsewhere")
@@ -150,12 +157,14 @@ def test_attempts_are_each_queues_own(five, make_fifo):
     assert [message["Body"] for message in attempt(other)] == ["elsewhere"]
 
 
+@pytest.mark.rule("attempt.9")
 def test_an_attempt_that_found_nothing_may_find_something(fifo):
     assert attempt(fifo) == []
     fifo.send_group("g", "a")
     assert [message["Body"] for message in attempt(fifo)] == ["a"]
 
 
+@pytest.mark.rule("attempt.1")
 def test_messages_sent_meanwhile_do_not_join(fifo):
     fifo.send_group("g", "a")
     first = attempt(fifo)
@@ -167,6 +176,7 @@ def test_messages_sent_meanwhile_do_not_join(fifo):
 # For five minutes
 
 
+@pytest.mark.rule("attempt.3")
 def test_an_attempt_is_remembered_for_5_minutes(five, clock):
     """To the millisecond, however often it was repeated; then it is a new receive."""
     first = attempt(five, VisibilityTimeout=3600)
@@ -188,6 +198,7 @@ def test_an_attempt_is_remembered_when_the_file_is_opened_again(open_sqs):
 # When it can't be repeated
 
 
+@pytest.mark.rule("attempt.4")
 def test_after_a_delete_it_can_not_be_repeated(five):
     """Though the other of the two is still in flight."""
     five.delete(attempt(five)[0])
@@ -196,6 +207,7 @@ def test_after_a_delete_it_can_not_be_repeated(five):
     assert five.counts == (3, 1, 0)
 
 
+@pytest.mark.rule("attempt.4", "attempt.5")
 @pytest.mark.parametrize("timeout", [0, 30, 60])
 def test_after_a_change_of_the_timeout_it_can_not_be_repeated(five, clock, timeout):
     first = attempt(five)
@@ -205,6 +217,7 @@ def test_after_a_change_of_the_timeout_it_can_not_be_repeated(five, clock, timeo
         attempt(five)
 
 
+@pytest.mark.rule("attempt.11")
 def test_after_its_messages_expired_it_can_not_be_repeated(make_fifo, clock):
     """Beyond their retention they are gone, in flight or not."""
     queue = make_fifo(MessageRetentionPeriod=60)
@@ -216,6 +229,7 @@ def test_after_its_messages_expired_it_can_not_be_repeated(make_fifo, clock):
     assert queue.counts == (0, 0, 0)
 
 
+@pytest.mark.rule("attempt.4")
 def test_a_refused_repetition_changes_nothing(five, clock):
     first = attempt(five)
     clock.advance(10)
@@ -226,6 +240,7 @@ def test_a_refused_repetition_changes_nothing(five, clock):
     assert five.bodies() == ["b", "c", "d", "e"]
 
 
+@pytest.mark.rule("attempt.6")
 def test_after_the_timeout_it_is_a_new_receive(five, clock):
     """New handles, and one receive more."""
     first = attempt(five)
@@ -267,6 +282,7 @@ def test_after_a_purge_it_is_a_new_receive(five):
 # The id itself
 
 
+@pytest.mark.rule("attempt.10")
 @pytest.mark.parametrize("attempt_id", ["", "i" * 129, "a b", "ä"])
 def test_an_attempt_id_has_1_to_128_letters_digits_and_punctuation_characters(five, attempt_id):
     assert len(attempt(five, attempt_id="i" * 128)) == 2

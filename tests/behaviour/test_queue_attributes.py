@@ -230,6 +230,7 @@ def test_a_policy_is_json_of_at_most_8192_bytes(queue):
             queue.set(Policy=wrong)
 
 
+@pytest.mark.rule("permission.20")
 @pytest.mark.parametrize(
     "wrong",
     [

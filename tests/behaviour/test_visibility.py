@@ -35,7 +35,7 @@ def test_a_received_message_is_hidden_from_everybody_for_30_seconds(queue, clock
     assert other.bodies() == ["hello"]
 
 
-@pytest.mark.rule("receive.16", "visibility.6")
+@pytest.mark.rule("receive.16", "receive.31", "visibility.6")
 def test_a_message_that_is_not_deleted_comes_back_again_and_again(queue, clock):
     """Without a RedrivePolicy for ever: nothing is lost by a consumer that fails."""
     sent = queue.send("hello")

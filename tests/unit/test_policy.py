@@ -158,6 +158,7 @@ def conditions(count):
     return {"StringEquals": {f"aws:{number}": "x" for number in range(count)}}
 
 
+@pytest.mark.rule("permission.21")
 @pytest.mark.parametrize(
     ("most", "one_more", "why"),
     [

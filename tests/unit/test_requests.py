@@ -137,6 +137,7 @@ def test_an_unknown_system_attribute_is_refused(parameter, name):
     assert error.message == f"Unknown Attribute {name}."
 
 
+@pytest.mark.rule("attempt.10")
 def test_a_receive_attempt_id_has_the_form_of_a_group_id():
     accept("ReceiveMessage", QueueUrl=URL, ReceiveRequestAttemptId="a" * 128)
     error = refusal("ReceiveMessage", QueueUrl=URL, ReceiveRequestAttemptId="")
