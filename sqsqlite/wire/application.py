@@ -104,6 +104,7 @@ class Application:
             dict(scope["headers"]),
             b"",
             str(uuid.uuid4()),
+            client_address=scope["client"][0] if scope.get("client") else None,
         )
         try:
             exchange.body = await read_body(exchange, receive, self._options.max_body_bytes)

@@ -21,6 +21,7 @@ class Exchange:
         path: as sent, percent-encoded.
         query: what stands behind the question mark, as sent.
         fields: the Query protocol's parameters, once they were read.
+        client_address: the address that the connection comes from, None if it has none.
     """
 
     method: str
@@ -31,6 +32,7 @@ class Exchange:
     body: bytes
     request_id: str
     fields: dict[str, str] | None = None
+    client_address: str | None = None
 
     def header(self, name: bytes) -> str:
         """A header's value, empty if it is not there."""

@@ -8,11 +8,13 @@ import hmac
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote_to_bytes
 
 from sqsqlite.wire.exchange import Exchange
 from sqsqlite.wire.failures import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
+from sqsqlite.wire.json_protocol import TARGET
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW_SECONDS = 900
@@ -23,9 +25,10 @@ _match_authorization = re.compile(
     r"\s*Signature=(?P<signature>[0-9a-f]{64})\s*"
 ).fullmatch
 _match_credential = re.compile(
-    r"(?P<key>[\w-]{1,128})/(?P<date>\d{8})/(?P<region>[a-z0-9-]+)/sqs/aws4_request"
+    r"(?P<key>[\w-]{1,128})/(?P<date>\d{8})/(?P<region>[a-z0-9-]+)/sqs/aws4_request", re.ASCII
 ).fullmatch
 _is_signature = re.compile(r"[0-9a-f]{64}").fullmatch
+_is_time = re.compile(r"\d{8}T\d{6}Z", re.ASCII).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +54,30 @@ class Signed:
 
 
 def is_signed(exchange: Exchange) -> bool:
-    """Whether there is a signature of any version."""
-    names = {name for name, _ in _query_pairs(exchange)}
-    return b"authorization" in exchange.headers or bool(names & {"X-Amz-Signature", "Signature"})
+    """Whether there is a signature of version 4, whatever it is worth."""
+    return _in_header(exchange) or "X-Amz-Signature" in _query_fields(exchange)
+
+
+def _in_header(exchange: Exchange) -> bool:
+    return exchange.header(b"authorization").startswith(ALGORITHM)
 
 
 def read_signature(exchange: Exchange) -> Signed:
     """What the request says of its signature.
 
     Raises:
-        IncompleteSignature: a part is missing or malformed, or it is of another version.
+        IncompleteSignature: a part is missing or malformed, or there are two signatures.
     """
-    query = dict(_query_pairs(exchange))
+    query = _query_fields(exchange)
     if "X-Amz-Signature" in query:
+        if _in_header(exchange):
+            raise IncompleteSignature("The Authorization header and X-Amz-Signature can't both be given.")
         return _presigned(query)
     match = _match_authorization(exchange.header(b"authorization"))
     if match is None:
         raise IncompleteSignature(
             f"The Authorization header must be {ALGORITHM} Credential=..., SignedHeaders=..., Signature=... of 64 "
-            "hexadecimal digits; older versions of signatures are not taken."
+            "hexadecimal digits."
         )
     access_key_id, scope = _credential(match["credential"])
     return Signed(
@@ -124,10 +132,13 @@ def check_signature(exchange: Exchange, signed: Signed, secret: str, now: dateti
     Raises:
         RequestExpired: it was signed more than 15 minutes ago or from now, or the presigned URL's time is over.
         SignatureDoesNotMatch: another secret, or a request that is not the one that was signed.
-        IncompleteSignature: the host or the time is not under the signature.
+        IncompleteSignature: the host, the time or the action is not under the signature.
     """
     _check_time(signed, now or datetime.now(UTC))
     needed = {"host"} if signed.presigned_seconds is not None else {"host", "x-amz-date"}
+    if TARGET in exchange.headers:
+        # Or whoever overhears a request could put another action over its body.
+        needed.add(TARGET.decode())
     if missing := sorted(needed - set(signed.signed_headers)):
         raise IncompleteSignature(f"SignedHeaders lacks {', '.join(missing)}.")
     expected = sign(exchange, signed, secret)
@@ -140,7 +151,7 @@ def check_signature(exchange: Exchange, signed: Signed, secret: str, now: dateti
 
 def _check_time(signed: Signed, now: datetime) -> None:
     try:
-        signed_at = datetime.strptime(signed.time_text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        signed_at = datetime.fromisoformat(signed.time_text if _is_time(signed.time_text) else "")
     except ValueError:
         raise IncompleteSignature("X-Amz-Date must be YYYYMMDDTHHMMSSZ.") from None
     if signed.time_text[:8] != signed.scope[:8]:
@@ -158,10 +169,16 @@ def sign(exchange: Exchange, signed: Signed, secret: str) -> str:
     """The signature that this request has under this secret, in hexadecimal."""
     digest = sha256(_canonical_request(exchange, signed).encode()).hexdigest()
     to_sign = f"{ALGORITHM}\n{signed.time_text}\n{signed.scope}\n{digest}"
+    return hmac.digest(_signing_key(secret, signed.scope), to_sign.encode(), "sha256").hex()
+
+
+@lru_cache(maxsize=256)
+def _signing_key(secret: str, scope: str) -> bytes:
+    """A client's for a whole day."""
     key = f"AWS4{secret}".encode()
-    for part in signed.scope.split("/"):
+    for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
-    return hmac.digest(key, to_sign.encode(), "sha256").hex()
+    return key
 
 
 def _canonical_request(exchange: Exchange, signed: Signed) -> str:
@@ -197,13 +214,18 @@ def _canonical_query(exchange: Exchange) -> str:
     encoded = sorted(
         (quote(name, safe="-_.~"), quote(value, safe="-_.~"))
         for name, value in _query_pairs(exchange)
-        if name != "X-Amz-Signature"
+        if name != b"X-Amz-Signature"
     )
     return "&".join(f"{name}={value}" for name, value in encoded)
 
 
-def _query_pairs(exchange: Exchange) -> list[tuple[str, str]]:
+def _query_pairs(exchange: Exchange) -> list[tuple[bytes, bytes]]:
+    """As the Query protocol reads them, plus signs too: what is signed is what is carried out."""
     if not exchange.query:
         return []
-    pairs = (part.partition("=") for part in exchange.query.decode("latin-1").split("&") if part)
-    return [(unquote(name), unquote(value)) for name, _, value in pairs]
+    pairs = (part.partition(b"=") for part in exchange.query.replace(b"+", b" ").split(b"&") if part)
+    return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]
+
+
+def _query_fields(exchange: Exchange) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in _query_pairs(exchange)}
