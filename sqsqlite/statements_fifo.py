@@ -219,7 +219,7 @@ DRAW_TURN_AGAIN = """
 -- A message of a group comes back: from a delay, or from flight. That is no send, and no debt is forgotten: else the
 -- messages of a tenant whose handler fails would come back before everybody else's, again and again.
 INSERT INTO sqs_tenants (epoch_id, group_id, last_turn, last_sent_at)
-VALUES (?1, ?2, ?3, ?4)
+VALUES (?1, ?2, ?3, 0)
 ON CONFLICT (epoch_id, group_id) DO UPDATE SET last_turn = max(last_turn + 1, ?3)
 RETURNING last_turn
 """

@@ -38,7 +38,7 @@ def draw_again(tx: "Transaction", queue: Queue, lease_id: int) -> None:
     group_id = tx.execute(sql.SELECT_GROUP_OF_MESSAGE, (lease_id,)).fetchone()[1]
     if group_id is None:
         return
-    row = (queue.epoch_id, group_id, clock(tx, queue), tx.now_ms)
+    row = (queue.epoch_id, group_id, clock(tx, queue))
     turn: int = tx.execute(sql.DRAW_TURN_AGAIN, row).fetchone()[0]
     tx.execute(sql.SET_TURN, (turn, lease_id))
 

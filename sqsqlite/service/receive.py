@@ -163,13 +163,14 @@ def claim(
     if queue.fifo and request.receive_request_attempt_id is not None:
         found = attempts.replay(tx, queue, request.receive_request_attempt_id, timeout)
     if found is None:
-        room = _room_in_flight(tx, queue, state)
+        asked = request.max_number_of_messages or 1
+        room = _room_in_flight(tx, queue, state, asked)
         if room <= 0:
             if not queue.fifo and (tx.settings.compat == "docs" or not _wait_seconds(request, state)):
                 raise OverLimit(_OVER_LIMIT)
             # A FIFO queue has no more to give; nor has, for a long poll, a standard queue of today's Amazon.
             return ReceiveMessageResponse(), state.next_visible_at
-        asked = min(request.max_number_of_messages or 1, room)
+        asked = min(asked, room)
         wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
         claim_from = fifo_receive.claim if queue.fifo else receive.claim
         found = claim_from(tx, queue, state, asked, timeout, attributes=wants_attributes)
@@ -181,13 +182,13 @@ def claim(
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
 
 
-def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable) -> int:
+def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable, asked: int) -> int:
     """How many more messages may be in flight. Source: quotas, "In-flight messages"."""
     delta = tx.deltas.get(queue.epoch_id)
     in_flight = state.in_flight + (delta.in_flight if delta is not None else 0)
     limits = tx.settings.limits
     limit = limits.fifo_in_flight_count if queue.fifo else limits.standard_in_flight_count
-    if in_flight >= limit:
+    if in_flight + asked > limit:
         in_flight -= _no_longer_in_flight(tx, queue)
     return limit - in_flight
 
