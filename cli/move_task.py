@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 from sqsqlite.cli.progress import Progress
-from sqsqlite.errors import ResourceNotFoundException
+from sqsqlite.errors import ResourceNotFoundException, StoreError
 
 if TYPE_CHECKING:
     from sqsqlite import Queue
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RUNNING, COMPLETED, CANCELLED = "RUNNING", "COMPLETED", "CANCELLED"
 _LOOK_SECONDS = 0.1
+# Without a message moved for so long, something may be in the way. The lowest rate moves one a second.
+_STILL_SECONDS = 5.0
 
 
 class MoveTask:
@@ -87,18 +89,39 @@ class MoveTask:
 
         Args:
             count: messages that it is to move.
+
+        Raises:
+            DiskFull, Busy: it can't go on now. Whoever has the file open goes on when it can.
         """
         progress = _Moved(count, shown=not self._line.options.get("quiet"))
+        moved_at = time.monotonic()
         try:
             while (state := self.state()).status == RUNNING:
-                progress.advance(state.approximate_number_of_messages_moved - progress.count)
+                moved = state.approximate_number_of_messages_moved - progress.count
+                progress.advance(moved)
+                if moved:
+                    moved_at = time.monotonic()
+                elif time.monotonic() - moved_at > _STILL_SECONDS:
+                    self._ask_what_is_in_the_way()
+                    moved_at = time.monotonic()
                 time.sleep(_LOOK_SECONDS)
         except KeyboardInterrupt:
             progress.clear()
             self._cancel(count)
             raise
-        progress.clear()
+        finally:
+            progress.clear()
         return state
+
+    def _ask_what_is_in_the_way(self) -> None:
+        """Upkeep tries again and again in silence; a transaction of this thread's own meets the same, and tells."""
+        from sqsqlite.service.redrive import require_room
+
+        try:
+            self._store.write(require_room)
+        except StoreError:
+            self._line.say(f"{self._source.name}: the task stays, and goes on when it can")
+            raise
 
     def _cancel(self, count: int) -> None:
         from sqsqlite import requests

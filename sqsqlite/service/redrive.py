@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqsqlite import requests
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ def plan(
         }
         rows = connection.execute(sql.COUNT_REDRIVABLE, bounds).fetchall()
         return [_part(connection.execute, caller, request.destination_arn, *row) for row in rows]
+
+
+def require_room(tx: "Transaction") -> None:
+    """Raises DiskFull: not even one message could be moved now."""
+    tx.require_room(1)
 
 
 def _part(

@@ -9,6 +9,9 @@ import sys
 import pytest
 
 import sqsqlite
+from sqsqlite.cli import move_task
+from tests.cli.runs import runner_on
+from tests.store.full_disks import fill_by_another_program, small_disk
 from tests.store.waiting import until
 
 COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
@@ -161,6 +164,26 @@ def test_a_task_in_the_way_is_told_with_what_stops_it(run, sqs, dead):
     words = ran.err.partition("To stop it: sqsqlite ")[2].splitlines()[0].split()
     assert run(*words).code == 0
     assert latest(sqs)["Status"] == "CANCELLED"
+
+
+def test_a_full_disk_is_told_and_the_task_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(move_task, "_STILL_SECONDS", 0.2)
+    with small_disk(tmp_path / "disk", 24) as disk:
+        path = disk / "queues.db"
+        with sqsqlite.connect(path) as sqs:
+            dead = sqs.create_queue("dead")
+            queue = sqs.create_queue("orders", dead_letter_queue=dead, max_receive_count=1)
+            queue.send_many(["x" * 1000] * 10)
+            while queue.receive(10, visibility_timeout=0) or len(queue):
+                pass
+            fill_by_another_program(disk)
+            ran = runner_on(path)("redrive", "dead", "--yes")
+            assert (ran.code, ran.out) == (1, "")
+            assert ran.err.startswith("dead: the task stays, and goes on when it can\nDiskFull: ")
+            assert lengths(sqs) == {"dead": 10, "orders": 0}
+            (disk / "somebody-elses").unlink()
+            with sqsqlite.connect(path):
+                until(lambda: len(queue) == 10)
 
 
 def test_a_message_that_cannot_go_makes_a_part_fail(run, sqs, dead):
