@@ -1,8 +1,9 @@
 """One HTML page that needs nothing else: no script, no font, no network. Reads well on a phone, light or dark."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,16 @@ _TITLES = {
     "dead-letters": "Dead letters",
     "poison": "Poison candidates",
 }
+_HEADINGS = {
+    "drain_seconds": "drains in",
+    "expires_in_seconds": "back in",
+    "next_expires_in_seconds": "next back in",
+}
+# Of a table: what another column says shorter. The JSON has it.
+_LEFT_OUT = ("source_arn",)
+# Periods of a plot over time: as far as that, those in which nothing happened are drawn too.
+_MOST_PERIODS = 2000
+_PERIODS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
 _UNITS = (("d", 86_400), ("h", 3600), ("m", 60))
 
 
@@ -159,15 +170,30 @@ def _throughput_plot(rows: Rows) -> str:
         counts = periods.setdefault(row["at"], {name: 0 for name, _ in _FLOWS})
         for name in counts:
             counts[name] += row[name]
+    nothing = {name: 0 for name, _ in _FLOWS}
     drawn = [
         Column(
             at[:16].replace("T", " "),
-            [Part(name.replace("_", " "), counts[name], colour) for name, colour in _FLOWS],
+            [Part(name.replace("_", " "), periods.get(at, nothing)[name], colour) for name, colour in _FLOWS],
         )
-        for at, counts in sorted(periods.items())
+        for at in _without_gaps(sorted(periods))
     ]
     names = [(name.replace("_", " "), colour) for name, colour in _FLOWS]
     return legend(names) + columns(drawn, unit="messages a period")
+
+
+def _without_gaps(starts: Sequence[str]) -> list[str]:
+    """The starts of periods, and of those between them in which nothing happened."""
+    instants = [datetime.fromisoformat(start) for start in starts]
+    gaps = [later - earlier for earlier, later in pairwise(instants)]
+    step = next((length for length in _PERIODS if gaps and min(gaps) >= length), None)
+    count = 0 if step is None else (instants[-1] - instants[0]) // step
+    if step is None or count > _MOST_PERIODS:
+        return list(starts)
+    return [
+        (instants[0] + number * step).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        for number in range(count + 1)
+    ]
 
 
 def _dead_plot(rows: Rows) -> str:
@@ -210,8 +236,8 @@ _PLOTS: Mapping[str, Callable[[Rows], str]] = {
 
 
 def _table(rows: Rows) -> str:
-    names = list(rows[0])
-    heads = "".join(_head(name) for name in names)
+    names = [name for name in rows[0] if name not in _LEFT_OUT]
+    heads = "".join(_head(name, any(isinstance(row[name], int | float) for row in rows)) for name in names)
     lines = "".join(
         "<tr>" + "".join(_cell(name, row[name]) for name in names) + "</tr>" for row in rows[:MOST_ROWS]
     )
@@ -221,9 +247,11 @@ def _table(rows: Rows) -> str:
     )
 
 
-def _head(name: str) -> str:
+def _head(name: str, is_number: bool) -> str:
     title = f' title="CloudWatch: {CLOUDWATCH[name]}"' if name in CLOUDWATCH else ""
-    return f"<th{title}>{escape(name.removesuffix('_seconds').replace('_', ' '))}</th>"
+    kind = ' class="number"' if is_number else ""
+    text = _HEADINGS.get(name, name.removesuffix("_seconds").replace("_", " "))
+    return f"<th{kind}{title}>{escape(text)}</th>"
 
 
 def _cell(name: str, value: Any) -> str:

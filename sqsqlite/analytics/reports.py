@@ -20,6 +20,8 @@ AGE_CLASSES = (60, 300, 900, 3600, 21_600, 86_400, 345_600)
 
 _STATES = ("visible", "in_flight", "delayed")
 _ACTIVITY = ("sent", "received", "deleted", "empty_receives", "dead_lettered", "deduplicated", "sent_bytes")
+# Of 32 hexadecimal digits.
+_UUID = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 _NAMED = ("file", "account_id", "queue")
 
 
@@ -159,7 +161,7 @@ def poison(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: 
         .where(_is_suspicious())
         .select(
             *_NAMED,
-            "message_id",
+            _uuid(),
             "receive_count",
             "max_receive_count",
             "state",
@@ -301,7 +303,7 @@ def expiring(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top
         _named(_held(messages, since), queues)
         .select(
             *_NAMED,
-            "message_id",
+            _uuid(),
             "expires_in_seconds",
             "held_seconds",
             "receive_count",
@@ -340,6 +342,14 @@ def fleet(files: "DataFrame", queues: "DataFrame", messages: "DataFrame") -> "Da
         .select("file", "queues", "messages", *_STATES, "oldest_age_seconds", "bytes", "problem")
         .orderBy(F.desc("messages"), "file")
     )
+
+
+def _uuid() -> "Column":
+    """The message id as SQS writes it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    parts = (F.substring("message_id", begin, length) for begin, length in _UUID)
+    return F.when(F.col("message_id").isNotNull(), F.concat_ws("-", *parts)).alias("message_id")
 
 
 def _held(messages: "DataFrame", since: "Column") -> "DataFrame":

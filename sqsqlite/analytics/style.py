@@ -39,13 +39,13 @@ figcaption, p.axis { font-size: .8125rem; color: var(--soft); }
 p.axis { display: flex; justify-content: space-between; gap: 12px; margin: 4px 0 0; }
 line.axis { stroke: var(--line); stroke-width: 2; }
 .columns { display: block; margin-top: 4px; }
-.table { overflow-x: auto; margin: 0 -16px -4px; padding: 0 16px 4px; }
+.table { overflow-x: auto; margin: 0 -16px -4px; padding-bottom: 4px; }
 table { border-collapse: collapse; font-size: .875rem; width: 100%; }
-th, td { text-align: left; padding: 6px 12px 6px 0; border-top: 1px solid var(--line); white-space: nowrap; }
+th, td { text-align: left; padding: 6px 16px 6px 0; border-top: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; border-top: 0; vertical-align: bottom; }
-td:first-child, th:first-child { position: sticky; left: -16px; background: var(--card); padding-left: 16px;
+td:first-child, th:first-child { position: sticky; left: 0; background: var(--card); padding-left: 16px;
   max-width: 46vw; overflow: hidden; text-overflow: ellipsis; }
-.number { font-variant-numeric: tabular-nums; }
+.number { font-variant-numeric: tabular-nums; text-align: right; }
 .nothing { font-style: italic; margin: 0; }
 @media (max-width: 480px) { .bar { grid-template-columns: 96px 1fr auto; }
   .tiles { grid-template-columns: 1fr 1fr 1fr; }

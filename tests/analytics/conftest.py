@@ -1,4 +1,8 @@
-"""One Spark session for all tests of a process: its start costs as much as thirty of them."""
+"""One Spark session for all tests of a process: its start costs as much as thirty of them.
+
+`make test` has two processes, and this folder is the first: work stealing gives the first process the first half of the
+tests in their order, and the other one steals from its end. So one process alone starts a session.
+"""
 
 import os
 

@@ -7,7 +7,9 @@ MESSAGES = """
 WITH m AS (
     SELECT
         q.name AS queue, q.max_receive_count, q.fifo, q.message_retention_period_seconds, l.*, s.group_id,
-        lower(hex(s.message_id)) AS message_id,
+        substr(lower(hex(s.message_id)), 1, 8) || '-' || substr(lower(hex(s.message_id)), 9, 4) || '-'
+            || substr(lower(hex(s.message_id)), 13, 4) || '-' || substr(lower(hex(s.message_id)), 17, 4) || '-'
+            || substr(lower(hex(s.message_id)), 21) AS message_id,
         (:now_ms - l.sent_at) / 1000 AS age,
         CASE WHEN l.visible_at <= :now_ms THEN 'visible' WHEN l.token IS NULL THEN 'delayed' ELSE 'in flight' END
             AS state
