@@ -32,15 +32,17 @@ FOLDER = Path("demo-output")
 @click.option(
     "--limit", type=click.IntRange(20), metavar="N", help="At most N files, spread over the library."
 )
+@click.option("--report/--no-report", default=True, help="End with Spark's report of the file. Default: yes.")
 @pass_line
 @click.pass_context
-def demo(context: click.Context, line: CommandLine, workers: int, limit: int | None) -> None:
+def demo(context: click.Context, line: CommandLine, workers: int, limit: int | None, report: bool) -> None:
     r"""Run workers on real input, kill one, and show that it adds up.
 
     Sends a message for each source file of Python's own standard library. Worker processes receive, parse and count;
     each result is written to a table of the application's in the same transaction as the message's delete. One worker
     is killed (SIGKILL) while it holds messages, and the others receive those again. Files that do not parse end in
-    the dead-letter queue. In the end everything is counted: exit code 1 if anything was lost or done twice.
+    the dead-letter queue. In the end everything is counted: exit code 1 if anything was lost or done twice. Where Spark
+    and Java are there, the last word is Spark's report of the file, and a page of it beside the file.
 
     The file stays. It is ./demo-output/demo.db, or demo-2.db and so on, unless --db names another new one.
 
@@ -59,7 +61,7 @@ def demo(context: click.Context, line: CommandLine, workers: int, limit: int | N
         raise click.UsageError(f"{error}. --db names another.") from error
     except CrewFailed as error:
         raise Failure(f"CrewFailed: {error}", FAILED) from error
-    _print(context, line, outcome)
+    _print(context, line, outcome, report=report)
     if outcome.faults:
         raise Failure("\n".join(("It does not add up:", *outcome.faults)), FAILED)
 
@@ -79,35 +81,41 @@ def _path(context: click.Context, line: CommandLine) -> Path:
     return path
 
 
-def _print(context: click.Context, line: CommandLine, outcome: Any) -> None:
+def _print(context: click.Context, line: CommandLine, outcome: Any, *, report: bool) -> None:
     """Tables for a human unless a format is asked for: this is a show, even when its output goes into a log."""
-    from sqsqlite.demo import report
+    from sqsqlite.demo import report as told
 
     if line.options.get("output") not in (None, "table") or line.options.get("query") is not None:
         line.output.document(
             {
                 "path": str(outcome.path),
-                "totals": {row["what"]: row["count"] for row in report.totals(outcome)},
-                "received_again": report.returns(outcome),
+                "totals": {row["what"]: row["count"] for row in told.totals(outcome)},
+                "received_again": told.returns(outcome),
                 "faults": outcome.faults,
             }
         )
         return
     output = Output("table", path=line.options.get("out"))
     try:
-        output.rows(report.totals(outcome), _TOTALS)
-        if returns := report.returns(outcome):
+        output.rows(told.totals(outcome), _TOTALS)
+        if returns := told.returns(outcome):
             line.say("\nWhat the killed worker held, received again:")
             output.rows(returns, _RETURNS)
+        line.say("\nsqsqlite queues:")
+        root = context.find_root().command
+        root.main(
+            ["--db", str(outcome.path), "--output", "table", "queues"], "sqsqlite", standalone_mode=False
+        )
+        if not outcome.faults:
+            line.say("\nIt adds up: sent = processed once + dead letters. To look around:")
+            for command in told.next_commands(outcome, program()):
+                line.say(f"  {command}")
+        if report:
+            from sqsqlite.cli.demo_report import show_report
+
+            show_report(line, output, outcome.path, outcome.path.with_suffix(".html"))
     finally:
         output.close()
-    line.say("\nsqsqlite queues:")
-    root = context.find_root().command
-    root.main(["--db", str(outcome.path), "--output", "table", "queues"], "sqsqlite", standalone_mode=False)
-    if not outcome.faults:
-        line.say("\nIt adds up: sent = processed once + dead letters. To look around:")
-        for command in report.next_commands(outcome, program()):
-            line.say(f"  {command}")
 
 
 def program() -> str:

@@ -28,11 +28,12 @@ def run(folder, *arguments, **environment):
 
 
 def test_the_demo_shows_its_sum_and_leaves_its_file(tmp_path):
-    done = run(tmp_path, "demo", "--limit", "40", "--workers", "2")
+    done = run(tmp_path, "demo", "--limit", "40", "--workers", "2", PATH="/nowhere")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].split()[:2] == ["sent", "40"]
     assert "It adds up" in done.stderr
     assert "sqsqlite queues:" in done.stderr
+    assert "left out: Spark needs Java 17 or newer" in done.stderr
     [told] = [line for line in done.stderr.splitlines() if line.endswith("demo.db peek source-files-dead")]
     shown = subprocess.run(
         told,
@@ -100,7 +101,7 @@ def test_a_sum_that_does_not_add_up_is_an_error_that_says_what(tmp_path, monkeyp
         return performance.Outcome(path, 4, 1.0, Journal(), evidence, faults, [])
 
     monkeypatch.setattr(performance, "perform", perform_badly)
-    done = CliRunner().invoke(main, ["demo", "--db", str(path), "--output", form])
+    done = CliRunner().invoke(main, ["demo", "--db", str(path), "--output", form, "--no-report"])
     assert done.exit_code == 1
     assert (
         "It does not add up:\n1 sent, but 0 processed and 0 dead letters make 0\nabc.py (a) was lost"
