@@ -26,7 +26,7 @@ class Route(NamedTuple):
     Attributes:
         destination_arn: None: each message's own source.
         conditions: None: all messages.
-        started_at, last_message_id: what was sent later is not the task's.
+        started_at, last_message_id: what was sent or died later is not the task's.
     """
 
     source: Queue
@@ -68,7 +68,7 @@ def choose(
 ) -> Choice:
     """Go through the messages behind `cursor`, in order of age, until `allowed` are found that can be moved."""
     messages, is_last = _next_messages(execute, now_ms, route, cursor)
-    wanted = _wanted(execute, now_ms, route.conditions, messages)
+    wanted = _wanted(execute, now_ms, route, messages)
     destinations: dict[str, Queue | None] = {}
     moves: dict[Queue, list[Movable]] = {}
     failure_reason = None
@@ -111,14 +111,14 @@ def _next_messages(
     return messages, len(messages) < CHUNK_ROWS
 
 
-def _wanted(
-    execute: Callable[..., Any], now_ms: int, conditions: MoveFilter | None, messages: Sequence[Movable]
-) -> set[int]:
-    """Ids of those that are visible and meet the conditions."""
+def _wanted(execute: Callable[..., Any], now_ms: int, route: Route, messages: Sequence[Movable]) -> set[int]:
+    """Ids of those that are visible, were there at the start, and meet the conditions."""
     locked = _locked_groups(execute, now_ms, messages)
     found = {
         message.id for message in messages if message.visible_at <= now_ms and message.group_key not in locked
     }
+    found -= {message.id for message in messages if (message.moved_at or 0) > route.started_at}
+    conditions = route.conditions
     if conditions is None:
         return found
     found &= {

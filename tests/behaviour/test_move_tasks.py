@@ -664,6 +664,19 @@ def test_what_is_sent_after_the_start_is_not_moved(dead, source, clock, make_que
     assert (target.bodies(), dead.bodies()) == (["a"], ["later"])
 
 
+def test_what_dies_after_the_start_is_not_moved(dead, source, clock):
+    """Although it was sent before, to its own queue."""
+    let_die(source, "a")
+    source.send("b")
+    start(dead, rate=1)
+    clock.advance(ms=500)
+    source.receive_one(VisibilityTimeout=0)
+    assert source.receive() == []
+    clock.advance(ms=500)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
+    assert (source.bodies(), dead.bodies()) == (["a"], ["b"])
+
+
 def test_a_task_ends_although_its_messages_die_again(dead, source, clock):
     """They come back behind it, with new times of sending."""
     let_die(source, "a", "b")
