@@ -252,6 +252,15 @@ def test_a_send_joins_a_sqlalchemy_connection(sqs, queue):
 # Tenants of a standard queue
 
 
+def test_what_a_transaction_received_counts_for_the_turns_of_what_it_sends(sqs):
+    queue = sqs.create_queue("orders")
+    queue.send_many([{"body": f"noisy {number}", "group_id": "noisy"} for number in range(20)])
+    with sqs.transaction():
+        queue.receive(10)
+        queue.send_many([{"body": f"quiet {number}", "group_id": "quiet"} for number in range(3)])
+    assert bodies(queue)[:5] == ["quiet 0", "noisy 10", "quiet 1", "noisy 11", "quiet 2"]
+
+
 def test_a_group_on_a_standard_queue_takes_turns_with_the_others(sqs):
     queue = sqs.create_queue("orders")
     queue.send_many([{"body": f"noisy {number}", "group_id": "noisy"} for number in range(5)])
