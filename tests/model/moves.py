@@ -1,7 +1,8 @@
 """Message move tasks. Contract, section 10.3.
 
-A task goes once through its source, oldest first. It takes what can be received when its turn comes, and passes the
-rest; where a message has no queue to go to, it stays, and the task fails in the end. What it moves is a new message.
+A task goes once through its source, oldest first. Of what was there at its start it takes what can be received when its
+turn comes, and passes the rest; where a message has no queue to go to, it stays, and the task fails in the end. What it
+moves is a new message.
 """
 
 # ruff: noqa: N803 - SQS's parameters have SQS's names
@@ -149,7 +150,7 @@ def go_on(state):
 def _go_on(state, task):
     source = state.queue_of_arn(task.source_arn)
     if source is not task.source or source.purged_at != task.purged_at:
-        _finish(state, task)
+        _end(state, task, COMPLETED)
     elif state.now - task.started_at >= LONGEST:
         _end(state, task, FAILED, "MaximumTaskDurationExceeded")
     elif task.destination_arn is not None and state.queue_of_arn(task.destination_arn) is None:
@@ -165,18 +166,14 @@ def _go_on(state, task):
         task.moved += len(moved)
         state.happened["moved by a task"] += len(moved)
         if is_last:
-            _finish(state, task)
-
-
-def _finish(state, task):
-    _end(state, task, COMPLETED if task.reason is None else FAILED, task.reason)
+            _end(state, task, COMPLETED if task.reason is None else FAILED, task.reason)
 
 
 def _choose(state, task):
     """The next messages by their destinations, and whether these are the last."""
     allowed = _allowed(state, task)
     chosen = {}
-    movable = [message for message in task.source.messages if _can_be_received(state, message)]
+    movable = [message for message in task.source.messages if _is_movable(state, task, message)]
     for message in sorted(task.source.messages, key=lambda message: (message.sent_at, message.number)):
         place = message.sent_at, message.number
         if place <= task.cursor or message.number > task.last_number:
@@ -202,9 +199,11 @@ def _allowed(state, task):
     return (state.now - task.paid_until + 1) * task.rate // SECOND
 
 
-def _can_be_received(state, message):
-    """What is visible; on FIFO queues not in a group whose first message is hidden."""
+def _is_movable(state, task, message):
+    """What can be received, and was here at the start; on FIFO queues not in a group whose first message is hidden."""
     queue = message.queue
+    if message.died_at > task.started_at:
+        return False
     if is_expired(state, queue, message) or not is_visible(state, message):
         return False
     return not queue.fifo or queue.groups[message.group].ready_at <= state.now

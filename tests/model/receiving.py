@@ -175,6 +175,7 @@ def _dies(state, message):
     remove(state, message)
     state.happened["dead letter of a dead-letter queue" if message.source_arn else "dead letter"] += 1
     message.source_arn = source.arn
+    message.died_at = state.now
     message.receives_here = 0
     message.receipt = message.received_at = None
     message.visible_at = 0

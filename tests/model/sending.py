@@ -205,5 +205,12 @@ def put(state, queue, message):
     message.queue = queue
     queue.messages.append(message)
     queue.messages.sort(key=lambda one: one.number)
-    if queue.fifo and message.group not in queue.groups:
-        queue.groups[message.group] = Group(state.number(), max(message.visible_at, state.now))
+    if queue.fifo:
+        _join(state, queue, message)
+
+
+def _join(state, queue, message):
+    """A new group stands behind those that are there. A dead letter may come first in a group, and can be received."""
+    group = queue.groups.setdefault(message.group, Group(state.number(), 0))
+    if next(one for one in queue.messages if one.group == message.group) is message:
+        group.ready_at = max(message.visible_at, state.now)

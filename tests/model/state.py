@@ -66,6 +66,7 @@ class Message:
     first_received_at: int | None = None
     receipt: str | None = None
     source_arn: str | None = None
+    died_at: int = 0
 
     @property
     def order(self):
