@@ -208,6 +208,27 @@ def test_the_same_handle_twice_in_a_batch_is_no_failure(fifo):
     assert fifo.bodies() == ["b"]
 
 
+def test_ten_handles_of_every_kind_leave_each_group_as_it_should_be(fifo, clock):
+    """Expired, gone, given twice: only what was deleted counts for its group."""
+    for group in "xy":
+        fifo.send_group(group, *(f"{group}{number}" for number in range(5)))
+    handle = {message["Body"]: message["ReceiptHandle"] for message in fifo.receive(10)}
+    fifo.send_group("x", "x5")
+    fifo.send_group("y", "y5")
+    fifo.change({"ReceiptHandle": handle["x0"]}, 1)
+    fifo.delete({"ReceiptHandle": handle["x1"]})
+    clock.advance(1)
+    answer = fifo.delete_batch(
+        *(handle[body] for body in ("y0", "x0", "x1", "x2", "y1", "y0", "x4", "x3", "y3", "y2"))
+    )
+    assert [one["Id"] for one in answer["Successful"]] == list("023456789")
+    assert failures(answer) == [("1", "InvalidParameterValue", True)]
+    assert fifo.counts == (3, 1, 0)
+    assert fifo.bodies() == ["x0", "x5"]
+    fifo.delete_batch(handle["y4"])
+    assert fifo.bodies() == ["y5"]
+
+
 # ChangeMessageVisibilityBatch
 
 

@@ -102,6 +102,23 @@ def test_send_many_sends_a_duplicate_among_them_once(queue):
     assert bodies(queue) == ["a", "b"]
 
 
+@pytest.mark.parametrize("scope", ["queue", "messageGroup"])
+def test_send_many_knows_each_of_many_duplicates(sqs, scope):
+    """Those sent before and those among them, wherever they stand."""
+    queue = sqs.create_queue(
+        "many.fifo", fifo=True, content_based_deduplication=True, deduplication_scope=scope
+    )
+    messages = [{"body": f"{number}", "group_id": f"g{number % 3}"} for number in range(25)]
+    first = queue.send_many(messages)
+    new = [{"body": f"new {number}", "group_id": "g0"} for number in range(13)]
+    mixed = [one for pair in zip(reversed(messages[:13]), new, strict=True) for one in pair]
+    answers = queue.send_many([*mixed, *mixed])
+    assert answers[0:26:2] == list(reversed(first[:13]))
+    assert answers[26:] == answers[:26]
+    assert len({one.message_id for one in answers[1:26:2]} | {one.message_id for one in first}) == 38
+    assert len(queue) == 38
+
+
 @pytest.mark.parametrize("wrong", ["b", {"body": "b"}, {"body": "b", "group_id": "g", "delay": 5}])
 def test_send_many_sends_all_or_none(queue, wrong):
     """And what was not sent is not remembered."""
