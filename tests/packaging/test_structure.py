@@ -50,6 +50,7 @@ LAYERS = (
         "responses",
         "shapes",  # parameters to requests and back: the doors and the service call it alike
         "statements",
+        "statements_access",
         "statements_fifo",
         "statements_moves",
         "statements_operations",

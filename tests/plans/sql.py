@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sqsqlite import statements, statements_fifo, statements_moves
+from sqsqlite import statements, statements_access, statements_fifo, statements_moves
 
 _COMMENT = re.compile(r"--[^\n]*")
 _PARAMETER = re.compile(r":([a-z_][a-z_0-9]*)")
@@ -40,7 +40,7 @@ class Statement:
         return [row[3] for row in rows]
 
 
-MODULES = (statements, statements_fifo, statements_moves)
+MODULES = (statements, statements_access, statements_fifo, statements_moves)
 STATEMENTS = {
     name: Statement(name, text)
     for module in MODULES

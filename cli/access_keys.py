@@ -1,0 +1,140 @@
+"""`sqsqlite keys`: the access keys of `sqsqlite serve`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.message_rows import instant
+from sqsqlite.cli.queues import yes_option
+from sqsqlite.names import DEFAULT_ACCOUNT_ID
+
+if TYPE_CHECKING:
+    from sqsqlite.service.keys import NewKey
+
+_HOUR = 3_600
+
+
+@click.group("keys")
+def keys() -> None:
+    r"""Make, list, rotate and remove the access keys of serve.
+
+    \b
+      sqsqlite keys add
+      sqsqlite keys add --account 111122223333 --user worker
+      sqsqlite keys list
+
+    As soon as there is a key, requests must be signed with one. Whoever can read the file can read the secrets.
+    """
+
+
+@keys.command("add")
+@click.option(
+    "--account",
+    metavar="ID",
+    default=DEFAULT_ACCOUNT_ID,
+    show_default=True,
+    help="Whose queues it is for, twelve digits. The default is the account of a file used without a server.",
+)
+@click.option("--user", metavar="NAME", default="", help="For policies that name a user of the account.")
+@click.pass_obj
+def add(line: CommandLine, account: str, user: str) -> None:
+    r"""Make a key and print it, its secret for the only time.
+
+    \b
+      sqsqlite keys add
+      sqsqlite keys add --account 111122223333 --user worker --output json
+
+    A running server takes it at once.
+    """
+    store = line.open(create=True)
+    from sqsqlite.service.keys import add_key
+
+    _print_secret(line, store.write(add_key, account, user))
+
+
+@keys.command("list")
+@click.pass_obj
+def list_(line: CommandLine) -> None:
+    r"""List the keys, without their secrets.
+
+    \b
+      sqsqlite keys list
+    """
+    store = line.open()
+    from sqsqlite.service.keys import list_keys
+
+    with store.reading() as connection:
+        found = list_keys(connection)
+    if not found:
+        line.say("no keys: sqsqlite serve takes unsigned requests, and listens on loopback alone")
+    line.print_rows(
+        {
+            "access_key_id": key.access_key_id,
+            "account": key.account_id,
+            "user": key.user_name or None,
+            "created_at": instant(key.created_at),
+            "expires_at": instant(key.expires_at),
+        }
+        for key in found
+    )
+
+
+@keys.command("rotate")
+@click.argument("access_key_id", metavar="KEY_ID")
+@click.option(
+    "--grace",
+    type=int,
+    metavar="SECONDS",
+    default=_HOUR,
+    show_default=True,
+    help="How long the old key goes on; 0: it ends at once.",
+)
+@click.pass_obj
+def rotate(line: CommandLine, access_key_id: str, grace: int) -> None:
+    r"""Make a key in another's place, which ends after a time of grace.
+
+    \b
+      sqsqlite keys rotate SQSLABCDEFGHIJKLMNOP
+      sqsqlite keys rotate SQSLABCDEFGHIJKLMNOP --grace 0
+
+    The new key has the old one's account and user. Its secret is printed for the only time.
+    """
+    store = line.open()
+    from sqsqlite.service.keys import rotate_key
+
+    _print_secret(line, store.write(rotate_key, access_key_id, grace))
+    line.say(f"{access_key_id}: ends {f'in {grace:,} seconds' if grace else 'now'}")
+
+
+@keys.command("remove")
+@click.argument("access_key_id", metavar="KEY_ID")
+@yes_option
+@click.pass_obj
+def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
+    r"""Take a key away, from a running server too.
+
+    \b
+      sqsqlite keys remove SQSLABCDEFGHIJKLMNOP
+
+    Its account and their queues stay.
+    """
+    store = line.open()
+    from sqsqlite.service.keys import remove_key
+
+    line.confirm(f"remove the key {access_key_id}", yes=yes)
+    store.write(remove_key, access_key_id)
+    line.say(f"{access_key_id}: removed")
+
+
+def _print_secret(line: CommandLine, key: "NewKey") -> None:
+    line.print_rows(
+        [
+            {
+                "access_key_id": key.access_key_id,
+                "secret_access_key": key.secret_access_key,
+                "account": key.account_id,
+                "user": key.user_name or None,
+            }
+        ]
+    )

@@ -1,0 +1,65 @@
+import pytest
+
+ACCOUNT = "111122223333"
+
+
+def test_key_is_made_with_the_file_and_its_secret_is_shown_once(run, path):
+    made = run("keys", "add", "--account", ACCOUNT, "--user", "worker")
+    [key] = made.rows
+    assert made.code == 0
+    assert (key["account"], key["user"]) == (ACCOUNT, "worker")
+    assert path.exists()
+    shown = run("keys", "list")
+    assert key["secret_access_key"] not in shown.out
+    [row] = shown.rows
+    assert (row["access_key_id"], row["account"], row["user"]) == (key["access_key_id"], ACCOUNT, "worker")
+    assert row["expires_at"] is None
+
+
+def test_key_is_of_the_account_without_a_server_unless_said(run):
+    [key] = run("keys", "add", "--output", "json").json
+    assert (key["account"], key["user"]) == ("000000000000", None)
+
+
+def test_key_is_rotated_with_an_hour_of_grace(run):
+    [old] = run("keys", "add", "--user", "worker").rows
+    rotated = run("keys", "rotate", old["access_key_id"])
+    [new] = rotated.rows
+    assert new["user"] == "worker"
+    assert new["secret_access_key"] != old["secret_access_key"]
+    assert f"{old['access_key_id']}: ends in 3,600 seconds" in rotated.err
+    ends = {row["access_key_id"]: row["expires_at"] for row in run("keys", "list").rows}
+    assert ends[new["access_key_id"]] is None
+    assert ends[old["access_key_id"]] is not None
+
+
+def test_key_is_rotated_at_once(run):
+    [old] = run("keys", "add").rows
+    rotated = run("keys", "rotate", old["access_key_id"], "--grace", "0")
+    assert f"{old['access_key_id']}: ends now" in rotated.err
+    assert [row["access_key_id"] for row in run("keys", "list").rows] == [rotated.rows[0]["access_key_id"]]
+
+
+def test_key_is_removed_after_a_question(run):
+    [key] = run("keys", "add").rows
+    assert run("keys", "remove", key["access_key_id"]).code == 2
+    removed = run("keys", "remove", key["access_key_id"], "--yes")
+    assert (removed.code, removed.out) == (0, "")
+    shown = run("keys", "list")
+    assert shown.rows == []
+    assert "no keys" in shown.err
+
+
+@pytest.mark.parametrize(
+    "words", [("rotate", "NOBODY"), ("remove", "NOBODY", "--yes"), ("add", "--account", "1")]
+)
+def test_refusals_are_errors(run, sqs, words):
+    refused = run("keys", *words)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("InvalidParameterValue: Value ")
+
+
+@pytest.mark.parametrize("words", [("list",), ("rotate", "NOBODY"), ("remove", "NOBODY", "--yes")])
+def test_makes_no_file_but_to_add(run, path, words):
+    assert run("keys", *words).code == 1
+    assert not path.exists()
