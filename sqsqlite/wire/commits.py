@@ -66,8 +66,14 @@ class Commits:
                 else:
                     waiting += batch
             now, waiting = waiting[:BATCH_LIMIT], waiting[BATCH_LIMIT:]
-            outcomes = write_all(self._store, [call for call, _ in now])
+            outcomes = self._outcomes([call for call, _ in now])
             self._loop.call_soon_threadsafe(_deliver, now, outcomes)
+
+    def _outcomes(self, calls: list[Call]) -> list[Outcome]:
+        try:
+            return write_all(self._store, calls)
+        except Exception as error:  # noqa: BLE001 - theirs who wait for an answer: the thread must go on
+            return [Outcome(None, error)] * len(calls)
 
     async def close(self) -> None:
         """Write what was submitted, and end the thread."""
