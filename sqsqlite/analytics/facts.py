@@ -129,8 +129,9 @@ def _read(facts: Facts, path: Path, now_ms: int | None) -> tuple[int, int]:
     """Copy one file's facts. Returns how many messages there are now in all, and the instant."""
     if not path.is_file():
         raise CannotOpen(f"{path}: there is no such file")
-    # Not `ro`: SQLite opens an attached file with the rights of the first. Nothing is written to this one.
-    connection = connect(path, synchronous="OFF", busy_timeout=BUSY_TIMEOUT)
+    # Not `ro`: SQLite opens an attached file with the rights of the first. Nothing is written to this one, but whoever
+    # closes it last carries its WAL over, so that has to be synced.
+    connection = connect(path, synchronous="FULL", busy_timeout=BUSY_TIMEOUT)
     try:
         if not create.is_ours(connection):
             raise NotAdopted(f"{path}: a SQLite database without queues")
