@@ -121,6 +121,20 @@ def test_a_whole_group_of_poison_moves_in_one_receive(source, dead, clock):
 
 
 @pytest.mark.rule("fifo-redrive.4")
+def test_counts_are_exact_where_many_move_at_once(make_fifo, dead, clock):
+    """150 in 15 groups, whose timeouts all ended: more than one receive goes through."""
+    queue = make_fifo(RedrivePolicy=policy(dead.arn, 1))
+    for number in range(10):
+        for group in range(15):
+            queue.send_group(f"g{group}", f"{group} {number}")
+    while queue.receive(10):
+        pass
+    clock.advance(30)
+    assert queue.receive(10) == []
+    assert (queue.counts, dead.counts) == ((0, 0, 0), (150, 0, 0))
+    assert dead.bodies() == [f"0 {number}" for number in range(10)]
+
+
 def test_poison_of_several_groups_moves_and_others_take_its_place(source, dead, clock):
     for group in "xyz":
         source.send_group(group, f"{group} poison")
