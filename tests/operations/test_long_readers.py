@@ -5,6 +5,7 @@ import pytest
 import sqsqlite
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dump import dump
+from sqsqlite.store import upkeep
 from sqsqlite.store.upkeep import RESTART_ABOVE
 
 pytestmark = pytest.mark.timeout(20)
@@ -12,8 +13,9 @@ MEBIBYTE = 1_048_576
 
 
 @pytest.fixture
-def sqs(path):
-    """Whatever waits for others here waits for longer than these tests may take."""
+def sqs(path, monkeypatch):
+    """Checkpoints are the test's own. Whatever waits for others here waits for longer than these tests may take."""
+    monkeypatch.setattr(upkeep, "CHECKPOINT_EVERY_COMMITS", 1 << 30)
     with sqsqlite.connect(path, synchronous="OFF", busy_timeout=25) as sqs:
         yield sqs
 
