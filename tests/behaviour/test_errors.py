@@ -135,6 +135,7 @@ def test_every_problem_is_told_at_once(sqs):
     ]
 
 
+@pytest.mark.rule("error.24")
 def test_every_action_of_the_api_is_a_method(sqs):
     """The 23 of API version 2012-11-05, by boto3's names."""
     actions = {

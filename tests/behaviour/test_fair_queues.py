@@ -111,7 +111,6 @@ def test_among_floods_the_turns_go_round(queue):
     assert queue.bodies(9) == [f"{tenant}{number}" for number in range(3) for tenant in "xyz"]
 
 
-@pytest.mark.rule("fair.4")
 def test_who_was_quiet_for_long_has_saved_up_no_turns(queue):
     """It takes its turns from now on, not those it let pass."""
     queue.send_group("noisy", *(f"noisy-{number}" for number in range(30)))
@@ -122,6 +121,7 @@ def test_who_was_quiet_for_long_has_saved_up_no_turns(queue):
     assert queue.bodies(8) == ["x", "a", "noisy-19", "y", "b", "noisy-20", "c", "noisy-21"]
 
 
+@pytest.mark.rule("fair.4")
 def test_a_batch_of_several_tenants_takes_turns_too(queue):
     queue.send_batch(*({"MessageBody": f"a{number}", "MessageGroupId": "a"} for number in range(5)))
     queue.send_batch(*({"MessageBody": f"b{number}", "MessageGroupId": "b"} for number in range(2)))

@@ -120,7 +120,6 @@ def test_a_whole_group_of_poison_moves_in_one_receive(source, dead, clock):
     assert dead.counts == (0, 10, 0)
 
 
-@pytest.mark.rule("fifo-redrive.4")
 def test_counts_are_exact_where_many_move_at_once(make_fifo, dead, clock):
     """150 in 15 groups, whose timeouts all ended: more than one receive goes through."""
     queue = make_fifo(RedrivePolicy=policy(dead.arn, 1))
@@ -135,6 +134,7 @@ def test_counts_are_exact_where_many_move_at_once(make_fifo, dead, clock):
     assert dead.bodies() == [f"0 {number}" for number in range(10)]
 
 
+@pytest.mark.rule("fifo-redrive.4")
 def test_poison_of_several_groups_moves_and_others_take_its_place(source, dead, clock):
     for group in "xyz":
         source.send_group(group, f"{group} poison")

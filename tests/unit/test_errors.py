@@ -16,6 +16,7 @@ MODELLED = {
 BY_CODE = {kind.code: kind for kind in errors.SQSError.__subclasses__()}
 
 
+@pytest.mark.rule("error.23")
 @pytest.mark.parametrize("name", MODELLED)
 def test_every_error_of_the_service_model_has_its_class(name):
     assert BY_CODE[name] is getattr(errors, name)
@@ -35,7 +36,18 @@ def test_errors_unknown_to_the_service_model_are_the_frameworks():
     )
 
 
-@pytest.mark.rule("error.1", "error.2", "error.3", "error.4", "error.5", "error.6")
+@pytest.mark.rule(
+    "error.1",
+    "error.2",
+    "error.3",
+    "error.4",
+    "error.5",
+    "error.6",
+    "error.19",
+    "error.20",
+    "error.21",
+    "error.22",
+)
 @pytest.mark.parametrize(
     ("kind", "query_code", "http_status"),
     [

@@ -234,6 +234,7 @@ def test_a_queue_is_fifo_in_whatever_letter_case_the_attribute_says_so():
     assert isinstance(refusal("CreateQueue", QueueName="a.fifo"), errors.InvalidParameterValue)
 
 
+@pytest.mark.rule("queue.28")
 def test_a_malformed_name_names_no_queue():
     assert isinstance(refusal("GetQueueUrl", QueueName="two words"), errors.QueueDoesNotExist)
     assert isinstance(refusal("GetQueueUrl", QueueName="\ud800"), errors.QueueDoesNotExist)
