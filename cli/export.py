@@ -53,7 +53,7 @@ def export(
     partitions, snapshot_dir = settings.pop("partitions"), settings.pop("snapshot_dir")
     with spark(watch, **settings) as session:
         watch.at("Taking the snapshot")
-        with running.facts_of(paths, folder=snapshot_dir, progress=watch.took) as facts:
+        with running.facts_of(paths, all_message_ids=True, folder=snapshot_dir, progress=watch.took) as facts:
             watch.at("Writing")
             rows = running.exported(session, facts, names, partitions=partitions)
             write_parquet(rows, str(folder.absolute()))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sqsqlite.analytics.reports import MINUTE_MS
+from sqsqlite.analytics.reports import uuid_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,14 +24,13 @@ READS: Mapping[str, tuple[str, ...]] = {
         "message_id",
     ),
 }
-DAY_MS = 24 * 60 * MINUTE_MS
 
 
 def message_rows(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
-    """A row a message. Only types that every reader of Parquet has: 64-bit numbers, UTF-8, timestamps in UTC.
+    """A row a message, of facts with all message ids.
 
-    `taken_at` is the snapshot's instant: snapshots of the same queue are told apart by it. `queue` and `day` become
-    folders.
+    Only types that every reader of Parquet has: 64-bit numbers, UTF-8, timestamps in UTC. `taken_at` is the snapshot's
+    instant: snapshots of the same queue are told apart by it. `queue` and `day` become folders.
     """
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
@@ -43,7 +42,7 @@ def message_rows(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
         "file",
         "account_id",
         F.col("id").alias("row_id"),
-        "message_id",
+        uuid_text("message_id"),
         state.alias("state"),
         F.timestamp_millis("sent_at").alias("sent_at"),
         F.timestamp_millis(F.nullif(F.col("visible_at"), F.lit(0))).alias("visible_at"),

@@ -48,6 +48,7 @@ def take_facts(
     target: str | os.PathLike[str],
     *,
     now_ms: int | None = None,
+    all_message_ids: bool = False,
     progress: Callable[[Facts], None] | None = None,
 ) -> Facts:
     """Write the facts of queue files into a new file.
@@ -59,10 +60,12 @@ def take_facts(
         paths: the queue files, read and not changed.
         target: where no file is yet.
         now_ms: the instant of all files; each file's own clock unless said.
+        all_message_ids: not only of the messages that reports name.
         progress: called after each file.
 
     Raises:
-        NoFacts: none of them could be read, or the target exists.
+        StoreError: the only file could not be read: as opening it would.
+        NoFacts: none of many could be read, or the target exists.
     """
     facts = Facts(Path(target).absolute())
     if facts.path.exists():
@@ -70,7 +73,9 @@ def take_facts(
     driver.check_version()
     _lay(facts.path)
     for path in paths:
-        _take(facts, Path(path).absolute(), now_ms)
+        problem = _take(facts, Path(path).absolute(), now_ms, all_message_ids)
+        if problem is not None and len(paths) == 1:
+            raise problem
         if progress is not None:
             progress(facts)
     if len(facts.problems) == facts.files:
@@ -98,7 +103,21 @@ def _attach(connection: Connection, target: Path, mode: str) -> None:
     connection.execute("PRAGMA facts.synchronous = OFF").fetchall()
 
 
-def _take(facts: Facts, path: Path, now_ms: int | None) -> None:
+def check_file(path: str | os.PathLike[str]) -> None:
+    """Refuse what holds no queues, or those of another schema version, before somebody else reads it.
+
+    Raises:
+        StoreError: as opening it would.
+    """
+    path = Path(path).absolute()
+    connection = _open(path)
+    try:
+        check_version(connection, path)
+    finally:
+        disconnect(connection, path)
+
+
+def _take(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -> StoreError | None:
     facts.files += 1
     row = {
         "file_id": facts.files,
@@ -108,11 +127,11 @@ def _take(facts: Facts, path: Path, now_ms: int | None) -> None:
         "problem": None,
     }
     try:
-        counted, taken_at = _read(facts, path, now_ms)
+        counted, taken_at = _read(facts, path, now_ms, all_message_ids)
     except StoreError as error:
         facts.problems[str(path)] = row["problem"] = str(error)
         _note(facts.path, {**row, "messages": 0})
-        return
+        return error
     _note(
         facts.path,
         {
@@ -123,18 +142,33 @@ def _take(facts: Facts, path: Path, now_ms: int | None) -> None:
         },
     )
     facts.messages, facts.taken_at = counted, max(facts.taken_at, taken_at)
+    return None
 
 
-def _read(facts: Facts, path: Path, now_ms: int | None) -> tuple[int, int]:
-    """Copy one file's facts. Returns how many messages there are now in all, and the instant."""
+def _open(path: Path) -> Connection:
+    """A connection to a file that holds queues."""
     if not path.is_file():
         raise CannotOpen(f"{path}: there is no such file")
     # Not `ro`: SQLite opens an attached file with the rights of the first. Nothing is written to this one, but whoever
     # closes it last carries its WAL over, so that has to be synced.
     connection = connect(path, synchronous="FULL", busy_timeout=BUSY_TIMEOUT)
+    is_ours = False
     try:
-        if not create.is_ours(connection):
-            raise NotAdopted(f"{path}: a SQLite database without queues")
+        is_ours = create.is_ours(connection)
+    except dbapi.Error as error:
+        raise translate(error, path) from error
+    finally:
+        if not is_ours:
+            disconnect(connection, path)
+    if not is_ours:
+        raise NotAdopted(f"{path}: a SQLite database without queues")
+    return connection
+
+
+def _read(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -> tuple[int, int]:
+    """Copy one file's facts. Returns how many messages there are now in all, and the instant."""
+    connection = _open(path)
+    try:
         _attach(connection, facts.path, "rw")
         connection.execute(sql.CREATE_READING)
         connection.execute("BEGIN")
@@ -142,8 +176,14 @@ def _read(facts: Facts, path: Path, now_ms: int | None) -> tuple[int, int]:
             connection, path
         )  # the first read: from here on the file stands still for this connection
         now_ms = _now_ms(connection) if now_ms is None else now_ms
+        values = {
+            "file_id": facts.files,
+            "file": str(path),
+            "now_ms": now_ms,
+            "all_message_ids": all_message_ids,
+        }
         for statement in sql.FILL:
-            connection.execute(statement, {"file_id": facts.files, "file": str(path), "now_ms": now_ms})
+            connection.execute(statement, values)
         [counted] = connection.execute(sql.COUNT_MESSAGES).fetchone()
         connection.execute("COMMIT")
         return counted, now_ms

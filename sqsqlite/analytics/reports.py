@@ -161,7 +161,7 @@ def poison(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: 
         .where(_is_suspicious())
         .select(
             *_NAMED,
-            _uuid(),
+            uuid_text("message_id"),
             "receive_count",
             "max_receive_count",
             "state",
@@ -303,7 +303,7 @@ def expiring(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top
         _named(_held(messages, since), queues)
         .select(
             *_NAMED,
-            _uuid(),
+            uuid_text("message_id"),
             "expires_in_seconds",
             "held_seconds",
             "receive_count",
@@ -344,12 +344,12 @@ def fleet(files: "DataFrame", queues: "DataFrame", messages: "DataFrame") -> "Da
     )
 
 
-def _uuid() -> "Column":
-    """The message id as SQS writes it."""
+def uuid_text(name: str) -> "Column":
+    """A message id as SQS writes it, of 32 hexadecimal digits."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    parts = (F.substring("message_id", begin, length) for begin, length in _UUID)
-    return F.when(F.col("message_id").isNotNull(), F.concat_ws("-", *parts)).alias("message_id")
+    parts = (F.substring(name, begin, length) for begin, length in _UUID)
+    return F.when(F.col(name).isNotNull(), F.concat_ws("-", *parts)).alias(name)
 
 
 def _held(messages: "DataFrame", since: "Column") -> "DataFrame":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite.analytics.catalogue import reads_of
 from sqsqlite.analytics.export import READS, message_rows
-from sqsqlite.analytics.facts import Facts, take_facts
+from sqsqlite.analytics.facts import Facts, check_file, take_facts
 from sqsqlite.analytics.tables import live_tables, read_facts
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def tables_of(
     started = time.monotonic()
     if live:
         [path] = paths
+        check_file(path)
         with live_tables(session, path, reads_of(*names)) as tables:
             yield Taken(tables, None, time.monotonic() - started)
         return
@@ -91,14 +92,16 @@ def tables_of(
 def facts_of(
     paths: Sequence[str | os.PathLike[str]],
     *,
+    all_message_ids: bool = False,
     folder: str | os.PathLike[str] | None = None,
     progress: Callable[[Facts], None] | None = None,
 ) -> Iterator[Facts]:
-    """A facts file for the length of the block, in a folder of its own; see `tables_of`."""
+    """A facts file for the length of the block, in a folder of its own; see `tables_of` and `take_facts`."""
     with tempfile.TemporaryDirectory(prefix="sqsqlite-facts-", dir=folder) as own:
         if folder is not None:
             os.chmod(own, 0o755)  # noqa: S103 # executors may run as another user
-        yield take_facts(paths, Path(own, "facts.sqlite"), progress=progress)
+        target = Path(own, "facts.sqlite")
+        yield take_facts(paths, target, all_message_ids=all_message_ids, progress=progress)
 
 
 def exported(

@@ -106,7 +106,8 @@ CREATE TABLE temp.reading (
     queue_key INT NOT NULL,
     queue_id INT NOT NULL,
     expired_at INT NOT NULL,
-    has_tenants INT NOT NULL
+    has_tenants INT NOT NULL,
+    suspicious_receives INT NOT NULL
 )
 """
 
@@ -124,16 +125,17 @@ ORDER BY id
 """
 
 INSERT_READING = """
-INSERT INTO temp.reading (epoch_id, queue_key, queue_id, expired_at, has_tenants)
+INSERT INTO temp.reading (epoch_id, queue_key, queue_id, expired_at, has_tenants, suspicious_receives)
 SELECT
-    epoch_id, queue_key, queue_id, taken_at - message_retention_period_seconds * 1000, has_tenants
+    epoch_id, queue_key, queue_id, taken_at - message_retention_period_seconds * 1000, has_tenants,
+    min(3, coalesce(max_receive_count, 3))
 FROM facts.sqs_fact_queues
 WHERE file_id = :file_id
 """
 
 INSERT_MESSAGES = """
--- Every message that has not expired, in one walk over the leases. A group's id, and the message id of one that is in
--- somebody's hands or was there more than once, cost a look-up each, so only those are looked up.
+-- Every message that has not expired, in one walk over the leases. A message id costs a look-up each, so unless all of
+-- them are wanted it is that of a message in somebody's hands, or received suspiciously often; and so does a group's.
 INSERT INTO facts.sqs_facts (
     queue_key, id, sent_at, visible_at, received, received_at, first_received_at, receive_count, queue_receive_count,
     size_bytes, group_id, message_id
@@ -156,7 +158,10 @@ SELECT
             THEN (SELECT m.group_id FROM main.sqs_messages AS m WHERE m.id = l.id)
     END,
     CASE
-        WHEN l.receive_count > 1 OR (l.visible_at > :now_ms AND l.token IS NOT NULL)
+        WHEN
+            :all_message_ids
+            OR l.queue_receive_count >= r.suspicious_receives
+            OR (l.visible_at > :now_ms AND l.token IS NOT NULL)
             THEN (SELECT lower(hex(m.message_id)) FROM main.sqs_messages AS m WHERE m.id = l.id)
     END
 FROM main.sqs_leases AS l
@@ -221,7 +226,7 @@ FILL = (
     INSERT_TENANTS,
     INSERT_DEAD_LETTERS,
 )
-"""In this order, each with :file_id, :file and :now_ms."""
+"""In this order, each with :file_id, :file, :now_ms and :all_message_ids."""
 
 COUNT_MESSAGES = """
 -- How many messages the facts hold: seq is dense.

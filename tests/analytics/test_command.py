@@ -154,13 +154,36 @@ def test_rows_of_many_files_say_which(run, small):
     ("words", "said"),
     [
         (["none*.db"], "NoSuchFile: none*.db: no file is named so"),
-        (["none.db"], "NoFacts: "),
+        (["none.db"], "CannotOpen: "),
+        (["none.db", "nor.db"], "NoFacts: "),
+        (["none.db", "--live"], "CannotOpen: "),
     ],
 )
 def test_nothing_to_read_is_an_error(run, words, said):
     refused = run("report", "backlog", *words)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith(said)
+
+
+@pytest.mark.parametrize("how", [[], ["--live"]], ids=["snapshot", "live"])
+def test_a_file_one_version_old_says_what_to_do(run, small, how):
+    with sqsqlite.connect(small / "a.db") as sqs, sqs.transaction() as connection:
+        connection.execute("UPDATE sqs_meta SET number = 0 WHERE name = 'schema_version'")
+    refused = run("report", "backlog", "a.db", *how)
+    assert (refused.code, refused.out) == (6, "")
+    assert "db upgrade" in refused.err
+    fleet = run("report", "fleet", "a.db", "b.db", "--output", "json").json
+    assert [(row["visible"], "db upgrade" in (row["problem"] or "")) for row in fleet] == [
+        (1, False),
+        (0, True),
+    ]
+
+
+def test_a_queue_that_no_file_has_is_told_with_similar_names(run):
+    refused = run("report", "backlog", "--queue", "order")
+    assert (refused.code, refused.out) == (1, "")
+    assert "QueueDoesNotExist: order: no such queue" in refused.err
+    assert "there are: orders" in refused.err
 
 
 def test_another_account_s_queues_say_whose_they_are(run, tmp_path):
@@ -198,6 +221,9 @@ def test_exports_add_snapshots_by_queue_and_day(run, session, busy_file, tmp_pat
     assert (tmp_path / "lake" / "queue=orders").is_dir()
     days = {path.name for path in (tmp_path / "lake" / "queue=orders").iterdir() if path.is_dir()}
     assert all(day.startswith("day=20") for day in days)
+    ids = [row.message_id for row in lake.where("queue = 'orders'").select("message_id").distinct().collect()]
+    with sqsqlite.connect(busy_file) as sqs:
+        assert {message.message_id for message in sqs.queue("orders").peek(100)} < set(ids)
     assert {kind for _, kind in lake.dtypes} == {"timestamp", "string", "bigint", "date"}
 
 

@@ -11,6 +11,7 @@ import sqsqlite
 from sqsqlite.analytics import running, tables
 from sqsqlite.analytics.errors import NoFacts
 from sqsqlite.analytics.facts import take_facts
+from sqsqlite.errors import CannotOpen
 from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 from tests.analytics import oracles
@@ -32,6 +33,22 @@ def test_facts_leave_the_file_as_it_is(tmp_path):
     assert (facts.files, facts.messages, facts.problems) == (1, 3, {})
     assert path.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["facts.sqlite", "queues.db", "queues.db-sqs"]
+
+
+def test_the_connection_that_takes_facts_syncs(tmp_path, monkeypatch):
+    """If it is the last to close the file it carries the WAL over, and commits in there were promised to be kept."""
+    from sqsqlite.analytics import facts as module
+
+    levels = []
+    original = module.disconnect
+
+    def disconnect(connection, path):
+        levels.append(connection.execute("PRAGMA main.synchronous").fetchone()[0])
+        original(connection, path)
+
+    monkeypatch.setattr(module, "disconnect", disconnect)
+    take_facts([make(tmp_path / "queues.db")], tmp_path / "facts.sqlite")
+    assert levels == [2]
 
 
 def test_facts_hold_no_bodies(tmp_path):
@@ -154,8 +171,10 @@ def test_a_locked_file_is_a_problem(tmp_path, monkeypatch):
 
 
 def test_nothing_to_read_is_an_error_that_says_why(tmp_path):
-    with pytest.raises(NoFacts, match=r"none\.db: there is no such file"):
+    with pytest.raises(CannotOpen, match=r"none\.db: there is no such file"):
         take_facts([tmp_path / "none.db"], tmp_path / "facts.sqlite")
+    with pytest.raises(NoFacts, match=r"none\.db: there is no such file\n.*nor\.db: there is no such file"):
+        take_facts([tmp_path / "none.db", tmp_path / "nor.db"], tmp_path / "other.sqlite")
     with pytest.raises(NoFacts, match="there is no file to read"):
         take_facts([], tmp_path / "nothing.sqlite")
 
