@@ -1,0 +1,32 @@
+"""The backlog of a fleet, added to a table of Parquet files: a job for spark-submit, or for any Python.
+
+    spark-submit --master spark://head:7077 backlog_job.py /shared/backlog.parquet /shared /srv/queues/*.db
+
+The driver of the job reads the queue files and lays their snapshot in /shared, which every executor sees under the same
+name; the executors read that, each its part. The JDBC driver is found, or fetched, and sent to them.
+"""
+
+import sys
+
+from sqsqlite.analytics import catalogue, running
+from sqsqlite.analytics.spark import spark_session
+
+
+def main(target: str, shared_folder: str, *files: str) -> None:
+    """Add what waits in each queue of the files at this instant."""
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+    with (
+        spark_session() as session,
+        running.tables_of(session, running.find_files(files), ["backlog"], folder=shared_folder) as taken,
+    ):
+        backlog = catalogue.make("backlog", taken.tables, catalogue.Options())
+        assert taken.facts is not None
+        at = F.timestamp_millis(F.lit(taken.facts.taken_at))
+        backlog.withColumn("taken_at", at).write.mode("append").parquet(target)
+        for problem in taken.facts.problems.values():
+            print("left out:", problem)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

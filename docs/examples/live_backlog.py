@@ -1,0 +1,36 @@
+"""A live backlog by Structured Streaming: a snapshot every few seconds, each a batch of one stream.
+
+    spark-submit live_backlog.py queues.db /shared/live 5
+
+JDBC is no source of streams, so a clock is: each of its ticks takes a snapshot. The checkpoint remembers the last
+batch, and a batch that is done twice after a crash replaces its own folder. Where Spark runs for nothing else, a loop
+or cron with `sqsqlite export` does the same for less.
+"""
+
+import sys
+from typing import TYPE_CHECKING
+
+from sqsqlite.analytics import catalogue, running
+from sqsqlite.analytics.spark import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+def start(path: str, target: str, seconds: int) -> "StreamingQuery":
+    """Begin to write the backlog of a file below `target`, in a folder a batch."""
+    with spark_session() as session:  # one that runs already: this one is not stopped
+
+        def take(tick: "DataFrame", batch: int) -> None:
+            with running.tables_of(tick.sparkSession, [path], ["backlog"]) as taken:
+                backlog = catalogue.make("backlog", taken.tables, catalogue.Options())
+                backlog.coalesce(1).write.mode("overwrite").parquet(f"{target}/backlog/batch={batch}")
+
+        ticks = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+        writer = ticks.writeStream.foreachBatch(take).trigger(processingTime=f"{seconds} seconds")
+        return writer.option("checkpointLocation", f"{target}/checkpoint").start()
+
+
+if __name__ == "__main__":
+    start(sys.argv[1], sys.argv[2], int(sys.argv[3])).awaitTermination()

@@ -1,0 +1,175 @@
+"""Spark as others run it: a session that is there already, spark-submit, a cluster with two workers, a stream.
+
+Each in processes of its own, so these are slow: a JVM or four a test.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.checkout import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+JOB = ROOT / "docs" / "examples" / "backlog_job.py"
+STREAM = ROOT / "docs" / "examples" / "live_backlog.py"
+
+
+@pytest.fixture
+def spark_home(jar):
+    import pyspark
+
+    return Path(pyspark.__file__).parent
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "TMPDIR": str(tmp_path),
+    }
+
+
+def run(environment, *words):
+    done = subprocess.run(
+        list(map(str, words)), env=environment, capture_output=True, text=True, check=False, timeout=250
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done
+
+
+def read(folder):
+    """Rows of Parquet files, by a Spark of another process: this one may have no session."""
+    program = (
+        "import json, sys\nfrom sqsqlite.analytics.spark import spark_session\n"
+        "with spark_session(master='local[1]') as session:\n"
+        "    print(json.dumps([json.loads(row) for row in session.read.parquet(sys.argv[1]).toJSON().collect()]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True, timeout=200
+    )
+    return json.loads(done.stdout)
+
+
+QUEUES = {"dead", "empty", "forgotten", "jobs.fifo", "orders", "shared"}
+
+
+def test_a_session_that_runs_already_gets_the_driver(busy_file, jar, environment):
+    """`spark.jars` would come too late."""
+    program = (
+        "import sys\nfrom pyspark.sql import SparkSession\n"
+        "own = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
+        "from sqsqlite.analytics import catalogue, running\nfrom sqsqlite.analytics.spark import spark_session\n"
+        "with spark_session() as session, running.tables_of(session, [sys.argv[1]], ['backlog']) as taken:\n"
+        "    assert session is own or session._jsparkSession.equals(own._jsparkSession)\n"
+        "    print(catalogue.make('backlog', taken.tables, catalogue.Options()).count())\n"
+        "print(own.range(3).count())\n"  # it goes on
+    )
+    assert run(environment, sys.executable, "-c", program, busy_file).stdout.split() == ["6", "3"]
+
+
+def test_spark_submit_runs_the_example(busy_file, spark_home, environment, tmp_path):
+    submit = [spark_home / "bin" / "spark-submit", "--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    done = run(environment, *submit, JOB, tmp_path / "out", tmp_path, busy_file, tmp_path / "none.db")
+    assert f"left out: {tmp_path}/none.db: there is no such file" in done.stdout
+    rows = read(tmp_path / "out")
+    assert {row["queue"] for row in rows} == QUEUES
+    assert {row["taken_at"][:2] for row in rows} == {"20"}
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@pytest.fixture
+def cluster(spark_home, environment, tmp_path):
+    """A standalone master and two workers on the loopback interface: their URL, and the workers' folders."""
+    port, launch = free_port(), spark_home / "bin" / "spark-class"
+    url = f"spark://127.0.0.1:{port}"
+    folders = [tmp_path / f"worker-{number}" for number in range(2)]
+    master = [
+        "org.apache.spark.deploy.master.Master",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        port,
+        "--webui-port",
+        free_port(),
+    ]
+    worker = [
+        "org.apache.spark.deploy.worker.Worker",
+        "--host",
+        "127.0.0.1",
+        "--cores",
+        1,
+        "--memory",
+        "512m",
+    ]
+    workers = [[*worker, "--webui-port", free_port(), "--work-dir", folder, url] for folder in folders]
+    with contextlib.ExitStack() as started:
+        for number, words in enumerate([master, *workers]):
+            log = started.enter_context((tmp_path / f"daemon-{number}.log").open("wb"))
+            daemon = subprocess.Popen(
+                [str(launch), *map(str, words)], env=environment, stdout=log, stderr=log
+            )
+            started.callback(daemon.wait, 30)
+            started.callback(daemon.terminate)
+        deadline = time.monotonic() + 90
+        while (tmp_path / "daemon-0.log").read_text(errors="replace").count("Registering worker") < 2:
+            assert time.monotonic() < deadline, (tmp_path / "daemon-0.log").read_text(errors="replace")
+            time.sleep(0.2)
+        yield url, folders
+
+
+EXECUTORS = ("spark.executor.memory=512m", "spark.driver.host=127.0.0.1")
+
+
+def test_two_workers_of_a_cluster_share_a_report(busy_file, cluster, environment, tmp_path):
+    url, folders = cluster
+    program = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqlite')"
+    words = ["--db", busy_file, "report", "backlog", "--output", "json", "--master", url, "--partitions", "4"]
+    words += ["--snapshot-dir", tmp_path, *(word for setting in EXECUTORS for word in ("--conf", setting))]
+    done = run(environment, sys.executable, "-c", program, *words)
+    assert {row["queue"] for row in json.loads(done.stdout)} == QUEUES
+    assert [len(list(folder.glob("app-*/*"))) for folder in folders] == [1, 1]
+
+
+def test_spark_submit_to_a_cluster_runs_the_example(busy_file, cluster, spark_home, environment, tmp_path):
+    url, folders = cluster
+    settings = [word for setting in EXECUTORS for word in ("--conf", setting)]
+    submit = [spark_home / "bin" / "spark-submit", "--master", url, *settings]
+    run(environment, *submit, JOB, tmp_path / "out", tmp_path, busy_file)
+    assert {row["queue"] for row in read(tmp_path / "out")} == QUEUES
+    assert [len(list(folder.glob("app-*/*"))) for folder in folders] == [1, 1]
+
+
+def test_a_stream_of_snapshots_is_a_batch_a_tick(busy_file, jar, environment, tmp_path):
+    program = (
+        "import importlib.util, sys, time\n"
+        "from sqsqlite.analytics.spark import spark_session\n"
+        "spec = importlib.util.spec_from_file_location('live_backlog', sys.argv[1])\n"
+        "live_backlog = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(live_backlog)\n"
+        "with spark_session(master='local[2]'):\n"
+        "    query = live_backlog.start(sys.argv[2], sys.argv[3], 1)\n"
+        "    while query.isActive and (query.lastProgress or {}).get('batchId', 0) < 3:\n"
+        "        time.sleep(0.1)\n"
+        "    assert query.exception() is None, query.exception()\n"
+        "    query.stop()\n"
+    )
+    run(environment, sys.executable, "-c", program, STREAM, busy_file, tmp_path)
+    rows = read(tmp_path / "backlog")
+    batches = {row["batch"] for row in rows}
+    assert {0, 1, 2} <= batches
+    assert {row["queue"] for row in rows} == QUEUES
