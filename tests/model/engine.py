@@ -29,14 +29,14 @@ class Engine:
     """A new file at `path`, open by both doors.
 
     Args:
-        limits: in place of SQS's own.
+        in_flight_limits: of a standard and of a FIFO queue, in place of SQS's own.
     """
 
-    def __init__(self, path, now, *, compat="docs", limits=None):
+    def __init__(self, path, now, *, compat="docs", in_flight_limits=None):
         self._path = path
         self._clock = StillClock(now)
         self._compat = compat
-        self._limits = limits
+        self._in_flight_limits = in_flight_limits
         self._open()
 
     def _open(self):
@@ -47,8 +47,15 @@ class Engine:
             self._attachment = boto.attach(_boto3_client(), self._path, **options)
         for store in (self._client._store, self._attachment._store):
             store.upkeep._start = lambda: None
-            if self._limits is not None:
-                store.settings = replace(store.settings, limits=self._limits)
+            if self._in_flight_limits is not None:
+                standard, fifo = self._in_flight_limits
+                limits = replace(
+                    store.settings.limits,
+                    standard_in_flight_count=standard,
+                    fifo_in_flight_count=fifo,
+                    fifo_in_flight_aws_count=fifo,
+                )
+                store.settings = replace(store.settings, limits=limits)
 
     def close(self):
         self._attachment.close()

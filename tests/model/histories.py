@@ -20,6 +20,8 @@ from tests.model.walk import NOW, OTHERS, Walk
 KINDS = {**OTHERS, **steps.REQUESTS}
 TABLE = [kind for kind, (weight, *_) in KINDS.items() for _ in range(weight)]
 FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a history needs no disk
+# So few may be in flight in some histories that the limit is met.
+FEW_IN_FLIGHT = (5, 4)
 STANDARD_ONLY, FIFO_ONLY, BOTH = range(3)  # the mixes of `steps.pool`
 BOTO_DOOR = 4  # one call in so many goes through boto3
 HEAD_BYTES, STEP_BYTES = 6, 12
@@ -60,7 +62,8 @@ def open_queues(walk, opening):
             attributes["ContentBasedDeduplication"] = ("true", "false")[opening[3] % 2]
         if name[0] == "a" and opening[3] % 8 >= 3:
             attributes["RedrivePolicy"] = steps.policy(name.replace("a", "b"), opening[3] % 3 + 1)
-        walk.request("CreateQueue", {"QueueName": name, "Attributes": attributes})
+        params = {"QueueName": name, "Attributes": attributes, "tags": {"team": "first"}}
+        walk.request("CreateQueue", params)
 
 
 OPENINGS = (
@@ -75,11 +78,16 @@ OPENINGS = (
 )
 
 
-def walk_history(history, happened, *, compat="docs", limits=None, in_flight_limits=None):
-    """Walk one history in a new file. What happened is added to the counter, if nothing went wrong."""
+def walk_history(history, happened, *, compat="docs", in_flight_limits=None):
+    """Walk one history in a new file. What happened is added to the counter, if nothing went wrong.
+
+    `in_flight_limits`: of a standard and of a FIFO queue; None: SQS's own.
+    """
     folder = Path(tempfile.mkdtemp(dir=FOLDER))
     try:
-        with closing(Engine(folder / "queues.db", NOW, compat=compat, limits=limits)) as engine:
+        with closing(
+            Engine(folder / "queues.db", NOW, compat=compat, in_flight_limits=in_flight_limits)
+        ) as engine:
             walk = Walk(
                 engine, compat=compat, in_flight_limits=in_flight_limits, mix=history.mix, fair=history.fair
             )

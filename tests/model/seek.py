@@ -10,7 +10,7 @@ from collections import Counter
 from tests.model.compare import Difference
 from tests.model.histories import failure_of, find_failure
 
-HISTORIES, STEPS = 300, 50
+HISTORIES, STEPS = 200, 60
 
 
 def main(compat):

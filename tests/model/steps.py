@@ -14,7 +14,7 @@ NAMES = (STANDARD[0], FIFO[0], STANDARD[1], FIFO[1], STANDARD[2], FIFO[2], STAND
 MISSING = "nobody"
 
 # None: left out. What is refused stands once in a row of many.
-VISIBILITY = (None, 5, 30, 0, 2, 1, 10, 60, 0, 5, 2, None, 0, 43_200, 43_199, 43_201)
+VISIBILITY = (None, 5, 30, 0, 2, 1, 10, 60, 0, 5, 2, None, 0, 43_200, 43_199, 43_195, 43_201)
 DELAYS = (*[None] * 12, 0, 5, 1, 10, 900, 901)
 MOST = (None, 10, 1, 2, 3, 5, 10, 10, 4, 7, 10, 2, 3, 1, 11, 0)
 BODIES = ("body 0", "body 1", "body 2", "Zürich", "x" * 1024, "x" * 1025)
@@ -173,7 +173,7 @@ def receive(walk, queue, most, timeout, asked, attempt):
             ["SentTimestamp"] if asked == 1 else ["Unknown"] if asked == 23 else ["All"]
         )
         params["MessageAttributeNames"] = (["All"], ["city.*"], ["blob", "AWS."])[asked % 3]
-    if (attempt < 6 and name.endswith(".fifo")) or attempt == 23:
+    if (attempt < 9 and name.endswith(".fifo")) or attempt == 23:
         params["ReceiveRequestAttemptId"] = f"attempt-{attempt % 2}"
     return "ReceiveMessage", params
 

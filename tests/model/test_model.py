@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.histories import BOTH, FIFO_ONLY, STANDARD_ONLY, explore
+from tests.model.histories import BOTH, FEW_IN_FLIGHT, FIFO_ONLY, STANDARD_ONLY, explore
 from tests.model.sqs_model import ACTIONS
 
 STANDARD_OUTCOMES = (
@@ -67,6 +67,11 @@ def test_engine_answers_what_the_model_answers(mix, outcomes):
 def test_engine_answers_as_recorded_on_amazon_in_that_mode():
     happened = explore(30, 50, compat="aws")
     assert happened["delete by a handle: replaced"]
+
+
+def test_engine_lets_no_more_be_in_flight_than_the_model():
+    happened = explore(30, 50, in_flight_limits=FEW_IN_FLIGHT)
+    assert happened["ReceiveMessage OverLimit"]
 
 
 def test_model_knows_nothing_of_the_package():

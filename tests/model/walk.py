@@ -27,6 +27,14 @@ LENGTHS = (
 LENGTHS += (500, 1000, 100, 43_200 * SECOND)
 SOON = MINUTE
 FAR = 10
+ALL = ("GetQueueAttributes", {"AttributeNames": ["All"]})
+SETTINGS_CHANGED = {
+    "SetQueueAttributes": ALL,
+    "AddPermission": ALL,
+    "RemovePermission": ALL,
+    "TagQueue": ("ListQueueTags", {}),
+    "UntagQueue": ("ListQueueTags", {}),
+}
 
 
 class Handle:
@@ -140,7 +148,7 @@ class Walk:
             self._keep_handles(params, expected, got)
             outcome = "entries failed" if "Failed" in expected else ""
         self.model.state.happened[f"{action} {outcome}".rstrip()] += 1
-        self._compare_counts(params)
+        self._compare_queue(action, params)
 
     def _prepare(self, action, params):
         """A longer retention brings back what has expired and was not swept yet: so it is swept before."""
@@ -154,11 +162,17 @@ class Walk:
             handle = Handle(one["ReceiptHandle"], other["ReceiptHandle"])
             self._handles.append((params["QueueUrl"].rpartition("/")[2], handle))
 
-    def _compare_counts(self, params):
+    def _compare_queue(self, action, params):
+        """After each request its queue's counts, and after a change of the queue what was changed."""
         name = params.get("QueueUrl", "").rpartition("/")[2]
         queue = self.model.state.queues.get(name)
-        if queue is not None:
-            self._compare_counts_of(queue)
+        if queue is None:
+            return
+        self._compare_counts_of(queue)
+        if action in SETTINGS_CHANGED:
+            read, asked = SETTINGS_CHANGED[action]
+            asked = {"QueueUrl": queue.url, **asked}
+            same(self.pairs, self.model.call(read, asked), self.engine.call(0, read, asked))
 
     def compare_all(self):
         for queue in list(self.model.state.queues.values()):
