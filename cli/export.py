@@ -8,7 +8,7 @@ import click
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.queue_names import QueueName
-from sqsqlite.cli.spark_options import Watch, spark, spark_options
+from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
 
 
 @click.command("export")
@@ -39,7 +39,8 @@ def export(
     apart by the column taken_at, and leaves those before as they are. Spark, DuckDB and pandas read it without help.
     """
     from sqsqlite.analytics import running
-    from sqsqlite.analytics.export import write_parquet
+    from sqsqlite.analytics.export import READS, message_rows, write_parquet
+    from sqsqlite.analytics.tables import read_facts
     from sqsqlite.names import queue_name
 
     line.say_path()
@@ -55,15 +56,18 @@ def export(
         watch.at("Taking the snapshot")
         with running.facts_of(paths, all_message_ids=True, folder=snapshot_dir, progress=watch.took) as facts:
             watch.at("Writing")
-            rows = running.exported(session, facts, names, partitions=partitions)
+            tables = read_facts(session, facts, READS, partitions=partitions)
+            check_queues(names, tables["queues"], paths)
+            rows = message_rows(tables["messages"], tables["queues"], names)
             write_parquet(rows, str(folder.absolute()))
+            count = rows.count() if names else facts.messages
     for problem in facts.problems.values():
         line.say(f"problem: {problem}")
     line.print_rows(
         [
             {
                 "parquet": str(folder),
-                "messages": facts.messages,
+                "messages": count,
                 "files": facts.files - len(facts.problems),
                 "taken_at": running.iso(facts.taken_at),
             }

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite.cli.command_line import CommandLine, no_such_queue
+from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import given
 from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.report_columns import columns_of
 from sqsqlite.cli.since import Since, SinceType
-from sqsqlite.cli.spark_options import Watch, spark, spark_options
+from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -114,7 +114,7 @@ def report(
             session, paths, names, live=live, partitions=partitions, folder=folder, progress=watch.took
         ) as taken:
             watch.at("Counting")
-            _check_queues(options, taken, paths)
+            check_queues(options.queues, taken.tables["queues"], paths)
             _print(context, form, names, taken, options, paths, watch)
     _tell(line, taken, watch)
 
@@ -127,16 +127,6 @@ def _check(name: str, form: str | None, out: str | None) -> None:
         raise click.UsageError("`report all` is a page: --output html --out FILE.")
     if form not in (None, *FORMATS):
         raise click.UsageError(f"--output {form}: a report is one of {', '.join(FORMATS)}.")
-
-
-def _check_queues(options: "Options", taken: "Taken", paths: Sequence[Path]) -> None:
-    """A name that no file has is a slip."""
-    if not options.queues:
-        return
-    names = sorted({row.queue for row in taken.tables["queues"].select("queue").distinct().collect()})
-    for queue in options.queues:
-        if queue not in names:
-            raise no_such_queue(queue, paths[0] if len(paths) == 1 else Path(f"{len(paths)} files"), names)
 
 
 def _print(

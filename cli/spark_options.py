@@ -2,18 +2,18 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.command_line import CommandLine, no_such_queue
 from sqsqlite.cli.failures import FAILED, Failure
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from sqsqlite.analytics.facts import Facts
 
@@ -127,6 +127,16 @@ def spark(
         raise
     finally:
         watch.clear()
+
+
+def check_queues(wanted: Sequence[str], queues: "DataFrame", paths: Sequence[Path]) -> None:
+    """Refuse a name that no file has: it is a slip."""
+    if not wanted:
+        return
+    names = sorted({row.queue for row in queues.select("queue").distinct().collect()})
+    for queue in wanted:
+        if queue not in names:
+            raise no_such_queue(queue, paths[0] if len(paths) == 1 else Path(f"{len(paths)} files"), names)
 
 
 def _first_line(error: BaseException) -> str:

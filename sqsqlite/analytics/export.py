@@ -1,6 +1,6 @@
 """Messages as Parquet: one partition a queue and day of sending, one batch of files a snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqsqlite.analytics.reports import uuid_text
@@ -26,18 +26,22 @@ READS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def message_rows(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
+def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str] = ()) -> "DataFrame":
     """A row a message, of facts with all message ids.
 
     Only types that every reader of Parquet has: 64-bit numbers, UTF-8, timestamps in UTC. `taken_at` is the snapshot's
     instant: snapshots of the same queue are told apart by it. `queue` and `day` become folders.
+
+    Args:
+        names: of queues; all unless said.
     """
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     hidden = F.when(F.col("received") == 1, "in flight").otherwise("delayed")
     state = F.when(F.col("visible_at") <= F.col("now_ms"), "visible").otherwise(hidden)
-    names = F.broadcast(queues.select("queue_key", "queue", "account_id", "file"))
-    return messages.join(names, "queue_key").select(
+    wanted = queues.where(F.col("queue").isin(*names)) if names else queues
+    named = F.broadcast(wanted.select("queue_key", "queue", "account_id", "file"))
+    return messages.join(named, "queue_key").select(
         F.timestamp_millis("now_ms").alias("taken_at"),
         "file",
         "account_id",

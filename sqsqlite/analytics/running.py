@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.analytics.catalogue import reads_of
-from sqsqlite.analytics.export import READS, message_rows
 from sqsqlite.analytics.facts import Facts, check_file, take_facts
 from sqsqlite.analytics.tables import live_tables, read_facts
 
@@ -102,17 +101,6 @@ def facts_of(
             os.chmod(own, 0o755)  # noqa: S103 # executors may run as another user
         target = Path(own, "facts.sqlite")
         yield take_facts(paths, target, all_message_ids=all_message_ids, progress=progress)
-
-
-def exported(
-    session: "SparkSession", facts: Facts, queues: Sequence[str] = (), *, partitions: int | None = None
-) -> "DataFrame":
-    """A row a message for `write_parquet`; of all queues unless some are named."""
-    tables = read_facts(session, facts, READS, partitions=partitions)
-    named = tables["queues"]
-    if queues:
-        named = named.where(named.queue.isin(*queues))
-    return message_rows(tables["messages"], named)
 
 
 def rows_of(frame: "DataFrame") -> list[dict[str, Any]]:

@@ -218,6 +218,11 @@ def test_exports_add_snapshots_by_queue_and_day(run, session, busy_file, tmp_pat
         "n"
     ]
     assert lake.count() == whole + ours
+    assert (first.json[0]["messages"], second.json[0]["messages"]) == (whole, ours)
+    assert (
+        "QueueDoesNotExist: order: no such queue"
+        in run("export", "--parquet", "lake", "--queue", "order").err
+    )
     assert (tmp_path / "lake" / "queue=orders").is_dir()
     days = {path.name for path in (tmp_path / "lake" / "queue=orders").iterdir() if path.is_dir()}
     assert all(day.startswith("day=20") for day in days)
