@@ -1,0 +1,48 @@
+"""What a client may ask of the endpoint before it has asked for anything: sizes, numbers and times of HTTP itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Beyond these a request is refused, and its connection closed.
+
+    Attributes:
+        head_bytes: the request line and all headers together (431, or 414 for the line).
+        header_count: headers (431).
+        body_bytes: the body (413). The longest request, ten messages of 1 MiB in all, takes 6 MiB if each of their
+            characters is escaped.
+        head_seconds: from a request's first byte, or the connection's beginning, to the end of the headers (408).
+        body_seconds: from there to the end of the body (408).
+        idle_seconds: a connection without a request is closed after these.
+        unread_seconds: a client that takes nothing of its answer is left after these.
+        pipelined: requests that wait for the answer to one before, on one connection (400 to the next).
+        connections: at once (503 to the next).
+        bodies_bytes: of all bodies at once (503 to the one that comes on top).
+    """
+
+    head_bytes: int = 32 * 1024
+    header_count: int = 100
+    body_bytes: int = 8 * 1024 * 1024
+    head_seconds: float = 10
+    body_seconds: float = 60
+    idle_seconds: float = 75
+    unread_seconds: float = 60
+    pipelined: int = 16
+    connections: int = 5_000
+    bodies_bytes: int = 256 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all connections of one server have in common.
+
+    Attributes:
+        refused: called with status, reason and the client's address of each request that was refused as HTTP.
+        bodies_bytes: of the bodies that were read, or are being read, and not answered.
+    """
+
+    limits: HttpLimits
+    refused: Callable[[int, str, str | None], None]
+    bodies_bytes: int = 0

@@ -1,0 +1,303 @@
+"""HTTP/1.1 of uvicorn with httptools, held to limits of size and time, and to one reading of each request.
+
+llhttp, beneath httptools, refuses what could be read in two ways: Content-Length beside Transfer-Encoding, two of
+either, bad chunk sizes, bare line feeds, folded headers, control characters. What is left to refuse is refused here.
+Source: RFC 9112, sections 3 (request line and Host), 6 (bodies) and 9 (connections).
+"""
+
+import asyncio
+import re
+from typing import Any, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from sqsqlite.wire.http_limits import Shared
+
+# Seconds in which a client that is still sending may read why it was refused.
+_LINGER_SECONDS = 2
+_METHODS = ("GET", "POST", "HEAD")
+# Of these a second one would be read by one program and not by another.
+_ONCE = (
+    b"authorization",
+    b"content-type",
+    b"expect",
+    b"host",
+    b"transfer-encoding",
+    b"x-amz-date",
+    b"x-amz-security-token",
+    b"x-amz-target",
+)
+_is_host = re.compile(rb"([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?").fullmatch
+_match_absolute = re.compile(rb"https?://([^/?#]*)(/[^?#]*)?(.*)", re.IGNORECASE | re.DOTALL).fullmatch
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        *,
+        shared: Shared,
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._shared = shared
+        self._limits = limits = shared.limits
+        self._period = min(limits.head_seconds, limits.body_seconds, limits.unread_seconds) / 4
+        self._watch: asyncio.TimerHandle | None = None
+        self._due: float | None = None  # by the loop's clock: when the head or the body must be there
+        self._unread_since: float | None = None
+        self._in_head = False
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._held_bytes = 0
+        self._wrong: tuple[int, str] | None = None
+        self._is_over = False
+
+    # --- The connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Refuse it if there are too many, else begin to watch the time."""
+        super().connection_made(transport)
+        self._watch = self.loop.call_later(self._period, self._look)
+        if len(self.connections) > self._limits.connections:
+            self._refuse(503, "There are too many connections.")
+        else:
+            self._due = self.loop.time() + self._limits.head_seconds
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._is_over = True
+        self._let_go_of_bodies()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand what has come to the parser, which calls the methods below."""
+        if self._is_over or self._wrong is not None:
+            return
+        self._unset_keepalive_if_required()
+        began_before = self._in_head
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Refused with the headers already, but for CONNECT.
+            self._refuse(*self._wrong_or(400, "The connection is not upgraded."))
+        except httptools.HttpParserError:
+            self._refuse(*self._wrong_or(400, "This is not HTTP/1.1 as RFC 9112 has it."))
+        else:
+            if self._in_head and began_before:
+                # Headers are told of when they are whole: one that never ends is counted here.
+                self._head_bytes += len(data)
+                if self._head_bytes > self._limits.head_bytes:
+                    self._refuse(*self._head_too_long())
+            if self._due is None and self._is_answered:
+                # Empty lines before a request are passed over, and are no request.
+                self._due = self.loop.time() + self._limits.head_seconds
+
+    def pause_writing(self) -> None:
+        """The client does not take its answer."""
+        self._unread_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._unread_since = None
+        super().resume_writing()
+
+    def _look(self) -> None:
+        """Whether the client keeps to the time limits."""
+        now = self.loop.time()
+        if self._unread_since is None and self.transport.is_closing():
+            self._unread_since = now
+        if self._unread_since is not None and now - self._unread_since > self._limits.unread_seconds:
+            self.transport.abort()
+            return
+        self._watch = self.loop.call_later(self._period, self._look)
+        # What waits behind a request of the same connection is not read meanwhile.
+        if self._due is not None and now >= self._due and not self.flow.read_paused:
+            self._due = None
+            if self._is_answered and not self._in_head:
+                # Nothing is asked, so nothing is answered.
+                self.transport.close()
+            else:
+                self._refuse(408, "The request took too long to arrive.")
+
+    # --- One request, as the parser finds it
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        super().on_message_begin()
+        self._in_head = True
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._due = self.loop.time() + self._limits.head_seconds
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; behind the body it is a trailer, and passed over."""
+        if self._in_head:
+            self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """Refuse the request, or begin to carry it out."""
+        self._wrong = self._what_is_wrong()
+        if self._wrong is not None:
+            raise ValueError(self._wrong)
+        super().on_headers_complete()
+        self._in_head = False
+        self._due = self.loop.time() + self._limits.body_seconds
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        self._body_bytes += len(body)
+        self._held_bytes += len(body)
+        self._shared.bodies_bytes += len(body)
+        if self._body_bytes > self._limits.body_bytes:
+            self._wrong = self._body_too_long()
+        elif self._shared.bodies_bytes > self._limits.bodies_bytes:
+            self._wrong = (503, "There are too many long requests at once.")
+        if self._wrong is not None:
+            raise ValueError(self._wrong)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is there: from here on the server takes the time."""
+        self._due = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """A request was answered."""
+        is_last = not self.pipeline
+        super().on_response_complete()
+        if is_last:
+            self._let_go_of_bodies()
+            if self._wrong is not None:
+                self._end(*self._wrong)
+
+    @property
+    def _is_answered(self) -> bool:
+        """Nothing was asked, or what was asked was answered."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is None or cycle.response_complete
+
+    # --- What is wrong with it
+
+    def _wrong_or(self, status: int, reason: str) -> tuple[int, str]:
+        """What one of the methods above has found, else what the parser has."""
+        return self._wrong or (status, reason)
+
+    def _what_is_wrong(self) -> tuple[int, str] | None:
+        """Status and reason; None: nothing. Puts an absolute URL's host into the Host header."""
+        headers = self.headers
+        named = dict(headers)
+        method = self.parser.get_method().decode("ascii")
+        version = self.parser.get_http_version()
+        if version not in ("1.1", "1.0"):
+            return 400, "Only HTTP/1.1 and HTTP/1.0 are spoken here."
+        if method not in _METHODS:
+            return 405, f"Only {', '.join(_METHODS)} are allowed."
+        size = len(self.url) + sum(len(name) + len(value) for name, value in headers) + 4 * len(headers)
+        if size > self._limits.head_bytes or len(headers) > self._limits.header_count:
+            return self._head_too_long()
+        if len(named) != len(headers):
+            names = [name for name, _ in headers]
+            for name in _ONCE:
+                if names.count(name) > 1:
+                    return 400, f"The header {name.decode()} was sent twice."
+        if len(self.pipeline) >= self._limits.pipelined:
+            return 400, "Too many requests were sent without waiting for their answers."
+        return self._wrong_address(named, version) or self._wrong_framing(named, version)
+
+    def _wrong_address(self, named: dict[bytes, bytes], version: str) -> tuple[int, str] | None:
+        if not self.url.startswith(b"/"):
+            found = _match_absolute(self.url)
+            if found is None:
+                return 400, "The request's target is no path and no http URL."
+            self.url = (found[2] or b"/") + found[3]
+            named[b"host"] = found[1]
+            self.headers[:] = [(name, value) for name, value in self.headers if name != b"host"]
+            self.headers.append((b"host", found[1]))
+        host = named.get(b"host")
+        if host is None:
+            return (400, "The header host is missing.") if version == "1.1" else None
+        # Queue URLs repeat it.
+        return None if _is_host(host) else (400, "The header host is no name or address with a port.")
+
+    def _wrong_framing(self, named: dict[bytes, bytes], version: str) -> tuple[int, str] | None:
+        if b"transfer-encoding" in named and (
+            version == "1.0" or named[b"transfer-encoding"].lower() != b"chunked"
+        ):
+            return 400, "The only transfer coding is chunked, in HTTP/1.1."
+        if self.parser.should_upgrade():
+            return 400, "The connection is not upgraded."
+        if b"expect" in named:
+            if named[b"expect"].lower() != b"100-continue":
+                return 417, "The only expectation is 100-continue."
+            self.expect_100_continue = True
+        length = named.get(b"content-length", b"0")
+        if len(length) > 15 or int(length) > self._limits.body_bytes:
+            return self._body_too_long()
+        return None
+
+    def _head_too_long(self) -> tuple[int, str]:
+        limits = self._limits
+        if not self.headers and len(self.url) > limits.head_bytes // 2:
+            return 414, f"The request's URL is longer than {limits.head_bytes} bytes."
+        return 431, f"There are more than {limits.head_bytes} bytes or {limits.header_count} headers."
+
+    def _body_too_long(self) -> tuple[int, str]:
+        return 413, f"The body is longer than {self._limits.body_bytes} bytes."
+
+    # --- The end of the connection
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """Answer what was asked before, then this, then close."""
+        self._wrong = (status, reason)
+        self._due = None
+        cycle = self.cycle
+        if self._is_answered:
+            self._end(status, reason)
+        elif not self._in_head and cycle.more_body:
+            # This very request, which nobody has begun to carry out: it waits for its body.
+            waiting = [queued for queued in self.pipeline if queued[0] is cycle]
+            if waiting:
+                self.pipeline.remove(waiting[0])
+            else:
+                cycle.disconnected = True
+                cycle.message_event.set()
+                self._end(status, reason)
+
+    def _end(self, status: int, reason: str) -> None:
+        if self._is_over or self.transport.is_closing():
+            return
+        self._is_over = True
+        self._let_go_of_bodies()
+        self._unset_keepalive_if_required()
+        self._shared.refused(status, reason, self.client[0] if self.client else None)
+        body = f"{reason}\n".encode("ascii")
+        lines = [
+            STATUS_LINE[status],
+            b"".join(b"%s: %s\r\n" % header for header in self.server_state.default_headers),
+            b"allow: GET, POST, HEAD\r\n" if status == 405 else b"",
+            b"content-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body),
+            body,
+        ]
+        self.transport.write(b"".join(lines))
+        if self.transport.can_write_eof():
+            # A close with bytes unread would reach the client before the answer does.
+            self.transport.write_eof()
+            self.flow.resume_reading()
+            self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        else:
+            self.transport.close()
+
+    def _let_go_of_bodies(self) -> None:
+        self._shared.bodies_bytes -= self._held_bytes
+        self._held_bytes = 0
