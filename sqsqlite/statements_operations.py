@@ -261,6 +261,11 @@ SELECT number FROM sqs_meta WHERE name = :name
 
 # --- metrics ----------------------------------------------------------------------------------------------------
 
+LIST_ACCOUNTS = """
+-- Accounts that have queues, by the unique index on (account_id, name).
+SELECT DISTINCT account_id FROM sqs_queues ORDER BY account_id
+"""
+
 LIST_QUEUES_TO_MEASURE = """
 -- From one name to another: all that begin alike, or one. By the unique index on (account_id, name).
 SELECT

@@ -114,6 +114,12 @@ def metrics(store: "Store", caller: "Caller", prefix: str = "") -> list[QueueMet
         return _measure(connection, caller.account_id, prefix, prefix + "\U0010ffff", store.clock.now_ms())
 
 
+def accounts(store: "Store") -> list[str]:
+    """Ids of the accounts that have queues."""
+    with store.reading() as connection:
+        return [row[0] for row in connection.execute(measure.LIST_ACCOUNTS)]
+
+
 def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics:
     """One queue.
 
