@@ -22,6 +22,7 @@ class Exchange:
         query: what stands behind the question mark, as sent.
         fields: the Query protocol's parameters, once they were read.
         client_address: the address that the connection comes from, None if it has none.
+        action, account_id, queue, code, cause: what became of it, as `served.Served` tells it.
     """
 
     method: str
@@ -33,6 +34,11 @@ class Exchange:
     request_id: str
     fields: dict[str, str] | None = None
     client_address: str | None = None
+    action: str = ""
+    account_id: str = ""
+    queue: str = ""
+    code: str = ""
+    cause: str = ""
 
     def header(self, name: bytes) -> str:
         """A header's value, empty if it is not there."""

@@ -5,45 +5,69 @@ Source: "Common errors" of the API reference.
 
 from typing import ClassVar
 
-from sqsqlite.errors import Busy, DiskFull, SQSError, StoreClosed, StoreError
+from sqsqlite.errors import AccessDenied, Busy, DiskFull, SQSError, StoreClosed, StoreError
 
 
-class IncompleteSignature(SQSError):
+class EndpointError(SQSError):
+    """Raised by AWS's framework, not by SQS: the root of those here."""
+
+    json_namespace: ClassVar[str] = AccessDenied.json_namespace
+
+
+class IncompleteSignature(EndpointError):
     """The signature lacks something, or is of a version that is not taken."""
 
+    query_code: ClassVar[str] = "IncompleteSignature"
 
-class InvalidClientTokenId(SQSError):
+
+class InvalidClientTokenId(EndpointError):
     """The access key id is none of this endpoint's."""
 
+    query_code: ClassVar[str] = "InvalidClientTokenId"
     http_status: ClassVar[int] = 403
 
 
-class RequestExpired(SQSError):
+class RequestExpired(EndpointError):
     """It was signed too long ago, or the signer's clock is wrong."""
 
+    query_code: ClassVar[str] = "RequestExpired"
 
-class SignatureDoesNotMatch(SQSError):
+
+class SignatureDoesNotMatch(EndpointError):
     """The request is not what was signed, or the secret is another."""
 
+    query_code: ClassVar[str] = "SignatureDoesNotMatch"
     http_status: ClassVar[int] = 403
 
 
-class InternalFailure(SQSError):
+class InternalFailure(EndpointError):
     """The request may or may not have been carried out."""
 
+    query_code: ClassVar[str] = "InternalFailure"
     http_status: ClassVar[int] = 500
     fault: ClassVar[str] = "Receiver"
 
 
-class ServiceUnavailable(SQSError):
+class ServiceUnavailable(EndpointError):
     """Nothing was done: the same request may succeed later."""
 
+    query_code: ClassVar[str] = "ServiceUnavailable"
     http_status: ClassVar[int] = 503
     fault: ClassVar[str] = "Receiver"
 
 
+FAILED = "The request failed within the server, whose log says why. It may or may not have been carried out."
+
+_NOT_DONE: dict[type[StoreError], str] = {
+    Busy: "Others were writing for too long.",
+    DiskFull: "There is no room to write. Messages can be received and deleted.",
+    StoreClosed: "The server is being stopped.",
+}
+
+
 def failure_of(error: StoreError) -> SQSError:
-    """503 where nothing was done and a retry makes sense, 500 otherwise."""
-    if isinstance(error, Busy | DiskFull | StoreClosed):
-        return ServiceUnavailable(str(error))
-    return InternalFailure(str(error))
+    """503 where nothing was done and a retry makes sense, 500 otherwise. The client is told no path."""
+    reason = _NOT_DONE.get(type(error))
+    if reason is None:
+        return InternalFailure(FAILED)
+    return ServiceUnavailable(f"{reason} Nothing was done: the same request may succeed later.")
