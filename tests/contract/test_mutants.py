@@ -1,6 +1,6 @@
 """The rules that can be switched off, switched off: each of their tests fails then, and passes otherwise.
 
-Of the rules of a theme two at a time; a mutant costs about half a second of each processor.
+Of the rules of a theme two at a time; a mutant costs less than a second of processor time.
 """
 
 import pytest
