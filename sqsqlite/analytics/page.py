@@ -155,7 +155,7 @@ def _receives_plot(rows: Rows) -> str:
         found[1] += row["poison_candidates"]
     drawn = [
         Bar(
-            f"{receives} times",
+            "once" if receives == 1 else f"{receives} times",
             [Part("messages", sound, "c1"), Part("poison candidates", poison, "c5")],
             f"{sound + poison:,}",
         )
@@ -237,9 +237,11 @@ _PLOTS: Mapping[str, Callable[[Rows], str]] = {
 
 def _table(rows: Rows) -> str:
     names = [name for name in rows[0] if name not in _LEFT_OUT]
-    heads = "".join(_head(name, any(isinstance(row[name], int | float) for row in rows)) for name in names)
+    numbers = {name for name in names if any(isinstance(row[name], int | float) for row in rows)}
+    heads = "".join(_head(name, name in numbers) for name in names)
     lines = "".join(
-        "<tr>" + "".join(_cell(name, row[name]) for name in names) + "</tr>" for row in rows[:MOST_ROWS]
+        "<tr>" + "".join(_cell(name, row[name], name in numbers) for name in names) + "</tr>"
+        for row in rows[:MOST_ROWS]
     )
     rest = f"<p>And {len(rows) - MOST_ROWS:,} rows more.</p>" if len(rows) > MOST_ROWS else ""
     return (
@@ -254,16 +256,17 @@ def _head(name: str, is_number: bool) -> str:
     return f"<th{kind}{title}>{escape(text)}</th>"
 
 
-def _cell(name: str, value: Any) -> str:
+def _cell(name: str, value: Any, is_number: bool) -> str:
+    kind = ' class="number"' if is_number else ""
     if value is None:
-        return f"<td>{_NOTHING}</td>"
-    if isinstance(value, int | float):
+        text = _NOTHING
+    elif is_number:
         text = _seconds(value) if name.endswith("_seconds") else f"{value:,}"
-        return f'<td class="number">{text}</td>'
-    text = str(value)
-    if name == "at" or name.endswith("_at"):
-        text = text[:19].replace("T", " ")
-    return f"<td>{escape(text)}</td>"
+    else:
+        text = str(value)
+        if name == "at" or name.endswith("_at"):
+            text = text[:19].replace("T", " ")
+    return f"<td{kind}>{escape(text)}</td>"
 
 
 def _seconds(seconds: float | None) -> str:

@@ -26,7 +26,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .legend { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: .8125rem; margin-bottom: 8px; }
 .legend span { display: inline-flex; align-items: center; gap: 6px; }
 .bars { margin-bottom: 14px; }
-.bar { display: grid; grid-template-columns: minmax(90px, 220px) 1fr minmax(52px, auto); gap: 10px; align-items: center;
+.bar { display: grid; grid-template-columns: minmax(90px, 24%) 1fr minmax(52px, auto); gap: 10px; align-items: center;
   margin: 5px 0; font-size: .875rem; }
 .bar .label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .bar .end { text-align: right; font-variant-numeric: tabular-nums; }
