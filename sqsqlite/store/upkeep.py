@@ -208,7 +208,10 @@ class Upkeep:
                 return
             if wal_bytes <= RESTART_ABOVE or not self._wal_is_long(connection):
                 return
-            self._under_turn(lambda: self._restart(connection))
+        # The turn first, then the connection: a fork waits for connections at work, and whoever has the turn may be
+        # waiting for the fork.
+        with store.turnstile.taken(store.busy_timeout), store.watchers.lent() as connection:
+            self._restart(connection)
 
     def _restart(
         self, connection: "Connection", mode: str = "RESTART", patience_ms: int = RESTART_PATIENCE_MS
@@ -230,10 +233,6 @@ class Upkeep:
         page_size = connection.execute("PRAGMA page_size").fetchone()[0]  # type: ignore[attr-defined]
         frames = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]  # type: ignore[attr-defined]
         return bool(frames * page_size > RESTART_ABOVE)
-
-    def _under_turn(self, action: Callable[[], object]) -> None:
-        with self._store.turnstile.taken(self._store.busy_timeout):
-            action()
 
     def close(self) -> None:
         """Stop the thread, after a last few chunks of what it has to do."""

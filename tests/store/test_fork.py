@@ -6,11 +6,12 @@ import os
 import signal
 import threading
 import time
+from uuid import UUID
 
 import pytest
 
 import sqsqlite
-from sqsqlite.store import connections
+from sqsqlite.store import connections, upkeep
 from tests.store.inspection import assert_whole, bodies
 from tests.store.waiting import Task, until
 
@@ -97,7 +98,7 @@ def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
         return sent.message_id
 
     threads = [Task(traffic, f"thread {number}") for number in range(3)]
-    sent = [Child(work).outcome() for _ in range(50)]
+    sent = [str(UUID(Child(work).outcome())) for _ in range(50)]
     stop.set()
     for thread in threads:
         sent += thread.outcome()
@@ -107,6 +108,29 @@ def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
         found |= {message.message_id for message in messages}
     assert found == set(sent)
     assert_whole(sqs)
+
+
+def test_fork_beside_a_checkpoint_that_waits_for_its_turn(sqs, queue, monkeypatch):
+    """It waits without a connection: whoever has the turn may be waiting for the fork, and the fork for connections."""
+    store = sqs._store
+    monkeypatch.setattr(upkeep, "RESTART_ABOVE", 0)
+    queue.send("before")
+    held, over = threading.Event(), threading.Event()
+
+    def hold_turn():
+        with store.turnstile.taken(20):
+            held.set()
+            over.wait(20)
+
+    holder = Task(hold_turn)
+    assert held.wait(20)
+    checkpoint = Task(store.upkeep.checkpoint)
+    until(lambda: store.turnstile._waiting)
+    child = Child(lambda: sqs.stats("orders")[0].visible)
+    over.set()
+    holder.outcome()
+    checkpoint.outcome()
+    assert child.outcome() == "1"
 
 
 def test_children_at_once_through_multiprocessing(sqs, queue):
