@@ -165,11 +165,13 @@ WHERE epoch_id = :epoch_id AND sent_at > :since AND first_received_at IS NULL AN
 """
 
 DELAY_AGAIN = """
--- Never received ones alone. By sqs_ix_leases_age.
+-- Never received ones alone, and of them those for which the new delay makes a difference. By sqs_ix_leases_age.
 UPDATE sqs_leases
 SET visible_at = CASE WHEN sent_at + :delay_ms > :now_ms THEN sent_at + :delay_ms ELSE 0 END
 WHERE epoch_id = :epoch_id AND sent_at > :since AND first_received_at IS NULL
-RETURNING group_key, visible_at > 0
+    AND CASE WHEN sent_at + :delay_ms > :now_ms THEN sent_at + :delay_ms ELSE 0 END
+        <> CASE WHEN visible_at > :now_ms THEN visible_at ELSE 0 END
+RETURNING id, group_key
 """
 
 # --- dead letters -----------------------------------------------------------------------------------------------

@@ -20,6 +20,11 @@ def delay_again(tx: "Transaction", queue_id: int, epoch_id: int, old_seconds: in
     rows = tx.execute(
         sql.DELAY_AGAIN, {**bounds, "delay_ms": new_seconds * 1000, "now_ms": tx.now_ms}
     ).fetchall()
-    tx.delta(epoch_id).delayed += sum(hidden for _, hidden in rows) - before
-    for group_key in dict.fromkeys(group_key for group_key, _ in rows):
-        groups.refresh(tx, queue_id, group_key, 0)
+    after: int = tx.execute(sql.COUNT_DELAYED_SINCE, bounds).fetchone()[0]
+    tx.delta(epoch_id).delayed += after - before
+    changed = {lease_id for lease_id, _ in rows}
+    for group_key in dict.fromkeys(group_key for _, group_key in rows):
+        head_id, visible_at = tx.execute(sql.SELECT_HEAD, (group_key,)).fetchone()
+        # A group whose head stays as it is keeps its place among those that wait.
+        if head_id in changed:
+            groups.release(tx, queue_id, group_key, visible_at)

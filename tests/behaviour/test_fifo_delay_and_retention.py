@@ -24,6 +24,18 @@ def test_a_queues_delay_hides_each_message_from_its_send_on(make_fifo, clock):
     assert queue.bodies() == ["a"]
 
 
+def test_a_new_delay_leaves_a_group_its_place_whose_first_message_it_does_not_touch(make_fifo, clock):
+    queue = make_fifo()
+    queue.send_group("first", "a")
+    queue.send_group("second", "b")
+    clock.advance(5)
+    queue.send_group("first", "late")
+    queue.set(DelaySeconds=5)
+    assert queue.counts == (2, 0, 1)
+    assert queue.bodies(1) == ["a"]
+    assert queue.bodies(1) == ["b"]
+
+
 def test_a_delayed_message_waits_behind_one_in_flight_and_for_its_own_time(make_fifo, clock):
     queue = make_fifo(DelaySeconds=10)
     queue.send_group("g", "a")
