@@ -172,14 +172,14 @@ def list_dead_letter_source_queues(
         connection,
         sql.LIST_DEAD_LETTER_SOURCE_QUEUES,
         {
-            "account_id": caller.account_id,
+            "account_id": queue.account_id,
             "target_arn": queue_arn(settings.region, queue.account_id, queue.name),
         },
         request.max_results,
         request.next_token,
         settings.limits,
     )
-    urls = [queue_url(caller.base_url, caller.account_id, name) for name in names]
+    urls = [queue_url(caller.base_url, queue.account_id, name) for name in names]
     return ListDeadLetterSourceQueuesResponse(queue_urls=urls, next_token=token)
 
 

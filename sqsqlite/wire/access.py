@@ -1,20 +1,33 @@
 """Who a request is from, and whether they may do what they ask."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from sqsqlite.errors import AccessDenied
 from sqsqlite.names import DEFAULT_ACCOUNT_ID
+from sqsqlite.wire.authorization import authorize, place_of
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
     from sqsqlite.service.caller import Caller
+    from sqsqlite.store.store import Store
     from sqsqlite.wire.exchange import Exchange
 
 
 class Identity(NamedTuple):
-    """Whose request it is. `sender_id`: what its messages carry as SenderId; None: the account."""
+    """Whose request it is.
+
+    Attributes:
+        user_name: for policies that name a user; empty: the account itself.
+    """
 
     account_id: str
-    sender_id: str | None = None
+    user_name: str = ""
+
+    @property
+    def arn(self) -> str:
+        """As policies name it."""
+        return f"arn:aws:iam::{self.account_id}:{f'user/{self.user_name}' if self.user_name else 'root'}"
 
 
 class Access(Protocol):
@@ -23,16 +36,38 @@ class Access(Protocol):
     def authenticate(self, exchange: "Exchange") -> Identity:
         """Who it is from. Raises an SQSError if that can't be told, or isn't true."""
 
-    def allow(self, request: "Request", caller: "Caller") -> None:
-        """Raise AccessDenied if the caller may not do this."""
+    def authorize(
+        self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
+    ) -> "Caller":
+        """The caller as the operation is to know it. Raises AccessDenied if they may not do this."""
 
 
 class OpenAccess:
-    """Without keys: whoever can reach the address is the one account, signed or not."""
+    """Without keys: whoever can reach the address is the one account, signed or not.
 
-    def authenticate(self, exchange: "Exchange") -> Identity:  # noqa: ARG002 - nothing about it matters
-        """The account of a file that is used without a server."""
+    There is nobody to tell it from, so the policies of its queues are not asked. Those of another account are: the file
+    may have had keys.
+    """
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+
+    def authenticate(self, exchange: "Exchange") -> Identity:
+        """The account of a file that is used without a server.
+
+        Raises:
+            AccessDenied: a browser sends it for a page of another site, which reaches loopback as its user does.
+        """
+        site = exchange.headers.get(b"sec-fetch-site", b"none")
+        if site not in (b"none", b"same-origin"):
+            raise AccessDenied("Without access keys no request is taken from a page of another site.")
         return Identity(DEFAULT_ACCOUNT_ID)
 
-    def allow(self, request: "Request", caller: "Caller") -> None:
-        """Everything."""
+    def authorize(
+        self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
+    ) -> "Caller":
+        """Everything with its own queues."""
+        place = place_of(self._store, request, caller)
+        if place is None or place[0] == caller.account_id:
+            return caller
+        return authorize(self._store, exchange, identity, request, caller, datetime.now(UTC))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqsqlite.requests import Request
     from sqsqlite.responses import Response
     from sqsqlite.store.store import Store
-    from sqsqlite.wire.access import Access
+    from sqsqlite.wire.access import Access, Identity
     from sqsqlite.wire.pages import Pages
 
 Scope = MutableMapping[str, Any]
@@ -125,9 +125,10 @@ class Application:
             kind = ACTIONS.get(action)
             if kind is None:
                 raise InvalidAction(f"The action {action} is not valid for this endpoint.")
-            caller = self._caller(exchange)
+            identity = self._access.authenticate(exchange)
+            caller = self._caller(exchange, identity)
             request = self._read(protocol, exchange, kind, caller)
-            self._access.allow(request, caller)
+            caller = self._access.authorize(exchange, identity, request, caller)
             return protocol.answer(exchange, kind, await self._execute(request, caller, receive))
         except SQSError as error:
             return protocol.refuse(exchange, error)
@@ -146,11 +147,10 @@ class Application:
         finally:
             watch.cancel()
 
-    def _caller(self, exchange: Exchange) -> Caller:
-        account_id, sender_id = self._access.authenticate(exchange)
+    def _caller(self, exchange: Exchange, identity: "Identity") -> Caller:
         host = exchange.header(b"host") or "localhost"
         base_url = self._options.base_url or f"{exchange.scheme}://{host}"
-        return Caller(account_id, sender_id, base_url)
+        return Caller(identity.account_id, None, base_url)
 
     def _read(
         self, protocol: WireProtocol, exchange: Exchange, kind: "type[Request]", caller: Caller

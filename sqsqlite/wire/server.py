@@ -1,20 +1,23 @@
 """`sqsqlite serve`: the application on uvicorn, until it is told to stop."""
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from sqsqlite.wire.access import OpenAccess
 from sqsqlite.wire.application import Application, Options
+from sqsqlite.wire.keyed_access import KeyedAccess
 from sqsqlite.wire.pages import Pages
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
+    from sqsqlite.wire.access import Access
 
 # Seconds that a stop waits for answers under way: long polls are answered at once.
 GRACE_SECONDS = 10
@@ -30,12 +33,15 @@ class ServerOptions:
         host: an address or name of this machine.
         port: 1 to 65535; 0: any that is free.
         tls_certificate, tls_key: PEM files; both or neither.
+        behind_proxy: a proxy on this machine says in X-Forwarded-Proto and X-Forwarded-For how the client came and from
+            where. Without one any client of this machine could say so.
     """
 
     host: str = "127.0.0.1"
     port: int = 9324
     tls_certificate: Path | None = None
     tls_key: Path | None = None
+    behind_proxy: bool = False
     presents: Options = field(default_factory=Options)
 
 
@@ -56,18 +62,34 @@ class _Uvicorn(uvicorn.Server):
         super().__init__(config)
         self._application = application
 
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them to who runs it: uvicorn would raise them again after its end, while the application stops."""
+        yield
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._application.end_waits()
         await super().shutdown(sockets)
 
 
 class Server:
-    """One process's endpoint."""
+    """One process's endpoint.
 
-    def __init__(self, store: "Store", options: ServerOptions) -> None:
+    Args:
+        access: who may do what; None: by the keys of the file.
+        listener: a socket that listens already; None: one for the options' host and port.
+    """
+
+    def __init__(
+        self,
+        store: "Store",
+        options: ServerOptions,
+        access: "Access | None" = None,
+        listener: socket.socket | None = None,
+    ) -> None:
         self._store = store
-        self._application = Application(store, OpenAccess(), Pages(store), options.presents)
-        self._socket = _listen(options.host, options.port)
+        self._application = Application(store, access or KeyedAccess(store), Pages(store), options.presents)
+        self._socket = listener or listen(options.host, options.port)
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 self._application,
@@ -76,6 +98,7 @@ class Server:
                 server_header=False,
                 lifespan="off",
                 timeout_graceful_shutdown=GRACE_SECONDS,
+                proxy_headers=options.behind_proxy,
                 ssl_certfile=options.tls_certificate,
                 ssl_keyfile=options.tls_key,
             ),
@@ -94,7 +117,7 @@ class Server:
         return self._application.waiting
 
     def run(self) -> None:
-        """Serve until SIGINT, SIGTERM or `stop`."""
+        """Serve until `stop`."""
         runner = asyncio.Runner(loop_factory=self._uvicorn.config.get_loop_factory())
         with runner:
             runner.run(self._serve())
@@ -106,12 +129,18 @@ class Server:
         finally:
             await self._application.stop()
 
-    def stop(self) -> None:
-        """End `run`: from a signal handler or another thread."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """End `run`: from a signal handler or another thread.
+
+        Args:
+            at_once: don't wait for answers under way.
+        """
         self._uvicorn.should_exit = True
+        self._uvicorn.force_exit = at_once
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0: on any that is free. Raises OSError where it can't."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,0 +1,197 @@
+"""Who may do what with a queue: its own account everything, others what its Policy allows, nobody what it denies.
+
+Source: SQS developer guide, "Overview of managing access in Amazon SQS", "Amazon SQS API permissions"; IAM user guide,
+"Policy evaluation logic", for an account whose users have no policies of their own.
+"""
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from sqsqlite import requests
+from sqsqlite.errors import AccessDenied, InvalidAttributeValue, QueueDoesNotExist
+from sqsqlite.names import NO_SUCH_QUEUE, is_queue_arn, queue_arn, queue_name, queue_url
+from sqsqlite.policy import Policy, Statement, listed, read_policy
+from sqsqlite.policy_permissions import GRANTABLE
+from sqsqlite.service import lookup, move_tasks
+from sqsqlite.service.keys import find_policy
+from sqsqlite.wire.conditions import all_of, holds
+from sqsqlite.wire.wildcards import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqsqlite.requests import Request
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.store.store import Store
+    from sqsqlite.wire.access import Identity
+    from sqsqlite.wire.exchange import Exchange
+
+# Whatever a policy denies, its queue's account can mend it.
+NEVER_DENIED_TO_OWNER = frozenset({"AddPermission", "RemovePermission", "SetQueueAttributes"})
+_WITHOUT_QUEUE = (requests.CreateQueue, requests.ListQueues)
+# Their operations find no other account's queue, so one that is made meanwhile is none to them.
+_OF_OWN_QUEUES = (requests.StartMessageMoveTask, requests.ListMessageMoveTasks)
+
+_match_iam_arn = re.compile(r"arn:[a-z-]+:iam::(?P<account>[0-9]{12}):(?P<rest>.+)").fullmatch
+
+
+def authorize(
+    store: "Store",
+    exchange: "Exchange",
+    identity: "Identity",
+    request: "Request",
+    caller: "Caller",
+    now: datetime,
+) -> "Caller":
+    """The caller as the operation is to know it: another account's is the sender of its messages.
+
+    Args:
+        now: for conditions on the time.
+
+    Raises:
+        AccessDenied: the queue's Policy denies it, or the queue is another account's and nothing allows it.
+        QueueDoesNotExist: the request is for another account's queue, and there is none.
+    """
+    place = place_of(store, request, caller)
+    if place is None:
+        return caller
+    owner, name = place
+    action = request.action.removesuffix("Batch")
+    is_own = owner == caller.account_id
+    if is_own and action in NEVER_DENIED_TO_OWNER:
+        return caller
+    denied = AccessDenied(f"Access to the resource {queue_url(caller.base_url, owner, name)} is denied.")
+    row = find_policy(store, owner, name)
+    if row is None:
+        if is_own or isinstance(request, _OF_OWN_QUEUES):
+            return caller
+        if isinstance(request, requests.CancelMessageMoveTask):
+            raise denied
+        # Not left to the operation: the queue may be made before that looks, and nobody would have asked.
+        raise QueueDoesNotExist(NO_SUCH_QUEUE)
+    if not is_own and action not in GRANTABLE:
+        raise denied
+    policy = None if row[0] is None else _readable(row[0])
+    verdict = None
+    if policy is not None:
+        context = context_of(exchange, identity, store.settings.region, now)
+        arn = queue_arn(store.settings.region, owner, name)
+        verdict = decide(policy, identity, action, arn, context)
+    if verdict is False or (verdict is None and not is_own):
+        raise denied
+    return caller if is_own else replace(caller, sender_id=caller.account_id)
+
+
+def place_of(store: "Store", request: "Request", caller: "Caller") -> tuple[str, str] | None:
+    """(account, name) of the queue that a request is for; None: it is for none, or for none that there can be."""
+    if isinstance(request, requests.QueueRequest):
+        return lookup.place(request.queue_url, caller)
+    if isinstance(request, requests.GetQueueUrl):
+        return request.queue_owner_aws_account_id or caller.account_id, request.queue_name
+    if isinstance(request, _WITHOUT_QUEUE):
+        return None
+    if isinstance(request, requests.CancelMessageMoveTask):
+        with store.reading() as connection:
+            task = move_tasks.find_task(connection.execute, request.task_handle)
+        return None if task is None else _place_of_arn(task.source_arn, caller)
+    assert isinstance(request, requests.StartMessageMoveTask | requests.ListMessageMoveTasks), request.action
+    return _place_of_arn(request.source_arn, caller)
+
+
+def _place_of_arn(arn: str, caller: "Caller") -> tuple[str, str] | None:
+    if not is_queue_arn(arn):
+        return None
+    account_id, name = queue_name(arn)
+    return account_id or caller.account_id, name
+
+
+def context_of(exchange: "Exchange", identity: "Identity", region: str, now: datetime) -> dict[str, str]:
+    """What conditions can ask about, by their keys in lower case."""
+    context = {
+        "aws:currenttime": now.isoformat(),
+        "aws:epochtime": str(int(now.timestamp())),
+        "aws:principalaccount": identity.account_id,
+        "aws:principalarn": identity.arn,
+        "aws:principalisawsservice": "false",
+        "aws:principaltype": "User" if identity.user_name else "Account",
+        "aws:requestedregion": region,
+        "aws:securetransport": str(exchange.scheme == "https").lower(),
+        "aws:viaawsservice": "false",
+    }
+    if exchange.client_address is not None:
+        context["aws:sourceip"] = exchange.client_address
+    if identity.user_name:
+        context["aws:username"] = identity.user_name
+    return context
+
+
+@lru_cache(maxsize=256)
+def _readable(text: str) -> Policy | None:
+    """None: it can't be read. Nothing is kept under Policy that can't be; a file of another version may hold some."""
+    try:
+        return read_policy(text)
+    except InvalidAttributeValue:
+        return None
+
+
+def decide(
+    policy: Policy, identity: "Identity", action: str, arn: str, context: "Mapping[str, str]"
+) -> bool | None:
+    """False: denied. True: allowed. None: the policy says nothing of it.
+
+    Args:
+        action: without `sqs:`; the single action of a batch.
+        arn: of the queue that holds the policy.
+    """
+    is_allowed = None
+    for statement in policy.statements:
+        applies = all_of(_tests(statement, identity, action, arn, context))
+        if statement.effect == "Deny":
+            if applies is not False:
+                return False
+        elif applies:
+            is_allowed = True
+    return is_allowed
+
+
+def _tests(
+    statement: Statement, identity: "Identity", action: str, arn: str, context: "Mapping[str, str]"
+) -> "Iterator[bool | None]":
+    yield _is_about(statement, identity)
+    names = [name.lower() for name in statement.action_names]
+    yield _any_matches(names, f"sqs:{action.lower()}") is not bool(statement.not_action)
+    if statement.resource:
+        yield _any_matches(listed(statement.resource), arn)
+    elif statement.not_resource:
+        found = _any_matches(listed(statement.not_resource), arn)
+        yield None if found is None else not found
+    yield holds(statement.condition or {}, context)
+
+
+def _is_about(statement: Statement, identity: "Identity") -> bool:
+    found = any(
+        kind == "AWS" and _names(principal, identity) for kind, principal in statement.principal_names
+    )
+    if statement.not_principal:
+        # IAM knows it with Deny alone.
+        return statement.effect == "Deny" and not found
+    return found
+
+
+def _names(principal: str, identity: "Identity") -> bool:
+    if principal in ("*", identity.account_id):
+        return True
+    match = _match_iam_arn(principal)
+    if match is None or match["account"] != identity.account_id:
+        return False
+    return match["rest"] in ("root", f"user/{identity.user_name}")
+
+
+def _any_matches(patterns: list[str], text: str) -> bool | None:
+    """None: a variable of IAM's stands in one, which nobody fills in here."""
+    if any(matches(pattern, text) for pattern in patterns):
+        return True
+    return None if any("${" in pattern for pattern in patterns) else False

@@ -1,0 +1,107 @@
+"""Access by signed requests, with the keys of the file of queues and of a file of credentials."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqsqlite.errors import InvalidSecurity
+from sqsqlite.service import keys
+from sqsqlite.wire.access import Identity, OpenAccess
+from sqsqlite.wire.authorization import authorize
+from sqsqlite.wire.failures import InvalidClientTokenId, ServiceUnavailable
+from sqsqlite.wire.key_file import BadKeyFile
+from sqsqlite.wire.signature import check_signature, is_signed, read_signature
+
+if TYPE_CHECKING:
+    from sqsqlite.requests import Request
+    from sqsqlite.service.caller import Caller
+    from sqsqlite.service.keys import Credentials
+    from sqsqlite.store.store import Store
+    from sqsqlite.wire.exchange import Exchange
+    from sqsqlite.wire.key_file import KeyFile
+
+LOOK_SECONDS = 0.1
+"""How often a server without keys looks whether there are some by now."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class KeyedAccess:
+    """Signed requests alone, once there is a key; until then whoever reaches the address.
+
+    It never goes back: when the last key is removed nobody is let in any more.
+
+    Args:
+        key_file: keys beside those of the file of queues; with it there are keys, be it empty.
+        require_tls: refuse what did not come over HTTPS.
+        now: the wall clock, which signers go by.
+        look_seconds: see LOOK_SECONDS.
+    """
+
+    def __init__(
+        self,
+        store: "Store",
+        key_file: "KeyFile | None" = None,
+        *,
+        require_tls: bool = False,
+        now: Callable[[], datetime] = _now,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._store = store
+        self._open = OpenAccess(store)
+        self._key_file = key_file
+        self._require_tls = require_tls
+        self._now = now
+        self._look_seconds = look_seconds
+        self._is_in_force = key_file is not None or keys.has_keys(store)
+        self._look_at = time.monotonic() + look_seconds
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether there are keys, or were since the server began."""
+        if not self._is_in_force and time.monotonic() >= self._look_at:
+            self._is_in_force = keys.has_keys(self._store)
+            self._look_at = time.monotonic() + self._look_seconds
+        return self._is_in_force
+
+    def authenticate(self, exchange: "Exchange") -> Identity:
+        """The account and user of the key that the request is signed with.
+
+        Raises:
+            InvalidSecurity: it is not signed with version 4, or TLS is required and it came without.
+            IncompleteSignature: the signature is malformed, or something under it is missing.
+            InvalidClientTokenId: there is no such key, it has expired, or a session token is given: there are none.
+            RequestExpired: it was signed too long ago, or for later.
+            SignatureDoesNotMatch: with another secret, or it was changed.
+            ServiceUnavailable: the file of credentials can't be read.
+        """
+        if self._require_tls and exchange.scheme != "https":
+            raise InvalidSecurity("All requests to this endpoint must be made over HTTPS.")
+        if not self.is_in_force:
+            return self._open.authenticate(exchange)
+        if not is_signed(exchange):
+            raise InvalidSecurity("All requests to this endpoint must be signed with Signature Version 4.")
+        signed = read_signature(exchange)
+        found = None if signed.token else self._find(signed.access_key_id)
+        if found is None:
+            raise InvalidClientTokenId("The security token included in the request is invalid.")
+        check_signature(exchange, signed, found.secret_access_key, self._now())
+        return Identity(found.account_id, found.user_name)
+
+    def _find(self, access_key_id: str) -> "Credentials | None":
+        try:
+            found = None if self._key_file is None else self._key_file.find(access_key_id)
+        except BadKeyFile:
+            raise ServiceUnavailable("The endpoint's access keys can't be read at the moment.") from None
+        return found or keys.find_credentials(self._store, access_key_id)
+
+    def authorize(
+        self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
+    ) -> "Caller":
+        """See `authorization.authorize`; without keys, see OpenAccess."""
+        if not self._is_in_force:
+            return self._open.authorize(exchange, identity, request, caller)
+        return authorize(self._store, exchange, identity, request, caller, self._now())

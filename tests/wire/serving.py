@@ -1,0 +1,42 @@
+"""A real server on a port of its own, and clients of accounts."""
+
+import contextlib
+import threading
+
+import boto3
+from botocore.config import Config
+
+from sqsqlite.service.keys import add_key
+from sqsqlite.wire.server import Server, ServerOptions
+
+
+@contextlib.contextmanager
+def serving(store, access=None, **options):
+    """The URL of a server of the store, which serves until the block ends."""
+    server = Server(store, ServerOptions(port=0, **options), access)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        host, port = server.address
+        yield f"{'https' if options.get('tls_certificate') else 'http'}://{host}:{port}"
+    finally:
+        server.stop()
+        thread.join(30)
+
+
+def client_of(url, key, **options):
+    """A boto3 client that signs with a key."""
+    return boto3.client(
+        "sqs",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id=key.access_key_id,
+        aws_secret_access_key=key.secret_access_key,
+        config=Config(retries={"total_max_attempts": 1}),
+        **options,
+    )
+
+
+def new_client(store, url, account_id, user_name="", **options):
+    """A client of an account, with a key of its own."""
+    return client_of(url, store.write(add_key, account_id, user_name), **options)

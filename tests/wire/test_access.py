@@ -1,0 +1,210 @@
+"""Who a request is from: with keys, without, and when the first one is made under a running server."""
+
+import urllib.request
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+
+from sqsqlite.errors import AccessDenied, InvalidSecurity
+from sqsqlite.service.keys import add_key, remove_key, rotate_key
+from sqsqlite.wire.access import Identity
+from sqsqlite.wire.failures import (
+    IncompleteSignature,
+    InvalidClientTokenId,
+    RequestExpired,
+    ServiceUnavailable,
+    SignatureDoesNotMatch,
+)
+from sqsqlite.wire.key_file import KeyFile
+from sqsqlite.wire.keyed_access import KeyedAccess, _now
+from tests.wire.exchanges import exchange, presigned, signed
+from tests.wire.serving import client_of, serving
+
+ACCOUNT = "111111111111"
+ANYBODY = Identity("000000000000")
+
+
+@pytest.fixture
+def key(store):
+    return store.write(add_key, ACCOUNT, "worker")
+
+
+def signed_by(key, **parts):
+    return signed(key=key.access_key_id, secret=key.secret_access_key, **parts)
+
+
+def test_signed_request_is_its_key_s_account_and_user(store, key):
+    access = KeyedAccess(store)
+    found = access.authenticate(signed_by(key))
+    assert found == (ACCOUNT, "worker")
+    assert found.arn == f"arn:aws:iam::{ACCOUNT}:user/worker"
+    url = presigned({"Action": "ListQueues"}, key=key.access_key_id, secret=key.secret_access_key)
+    assert access.authenticate(url) == (ACCOUNT, "worker")
+    assert Identity(ACCOUNT).arn == f"arn:aws:iam::{ACCOUNT}:root"
+
+
+SIGNATURE_V2 = "AWSAccessKeyId=A&SignatureVersion=2&SignatureMethod=HmacSHA256&Signature=abc"
+UNSIGNED = {
+    "no signature": exchange(body=b"{}"),
+    "another scheme": exchange(headers={"Authorization": "Basic dXNlcjpwYXNz"}),
+    "version 2 in the query": exchange("GET", query=f"Action=ListQueues&{SIGNATURE_V2}"),
+    "version 2 in the form": exchange(
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+        body=f"Action=ListQueues&{SIGNATURE_V2}".encode(),
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", UNSIGNED.values(), ids=UNSIGNED)
+def test_unsigned_request_is_refused_with_keys_and_taken_without(asked, store):
+    assert KeyedAccess(store).authenticate(asked) == ANYBODY
+    store.write(add_key, ACCOUNT, "")
+    with pytest.raises(InvalidSecurity) as refused:
+        KeyedAccess(store).authenticate(asked)
+    assert refused.value.http_status == 403
+
+
+def test_any_signature_is_taken_without_keys(store):
+    assert KeyedAccess(store).authenticate(signed(secret="any")) == ANYBODY
+    assert (
+        KeyedAccess(store).authenticate(exchange(headers={"Authorization": "AWS4-HMAC-SHA256 ?"})) == ANYBODY
+    )
+
+
+def test_unknown_key_wrong_secret_and_late_request_are_told_apart(store, key):
+    access = KeyedAccess(store)
+    with pytest.raises(InvalidClientTokenId):
+        access.authenticate(signed(key="NOBODY"))
+    with pytest.raises(SignatureDoesNotMatch):
+        access.authenticate(signed(key=key.access_key_id, secret="another"))
+    with pytest.raises(SignatureDoesNotMatch):
+        access.authenticate(replace(signed_by(key), body=b'{"QueueNamePrefix":"a"}'))
+    with pytest.raises(IncompleteSignature):
+        access.authenticate(exchange(headers={"Authorization": "AWS4-HMAC-SHA256 Credential=x"}))
+    late = KeyedAccess(store, now=lambda: _now() + timedelta(minutes=16))
+    with pytest.raises(RequestExpired):
+        late.authenticate(signed_by(key))
+
+
+def test_session_token_is_refused_since_there_are_none(store, key):
+    access = KeyedAccess(store)
+    with pytest.raises(InvalidClientTokenId):
+        access.authenticate(signed_by(key, token="of-a-session"))
+    with pytest.raises(InvalidClientTokenId):
+        access.authenticate(
+            presigned(
+                {"Action": "ListQueues"}, key.access_key_id, key.secret_access_key, token="of-a-session"
+            )
+        )
+
+
+def test_changed_keys_hold_at_once(store, clock, key):
+    access = KeyedAccess(store)
+    new = store.write(rotate_key, key.access_key_id, 60)
+    for one in (key, new):
+        assert access.authenticate(signed_by(one)) == (ACCOUNT, "worker")
+    clock.advance(seconds=60)
+    with pytest.raises(InvalidClientTokenId):
+        access.authenticate(signed_by(key))
+    store.write(remove_key, new.access_key_id)
+    with pytest.raises(InvalidClientTokenId):
+        access.authenticate(signed_by(new))
+
+
+def test_first_key_closes_an_open_server_and_no_removal_opens_it(store):
+    access = KeyedAccess(store, look_seconds=0)
+    assert access.authenticate(exchange()) == ANYBODY
+    key = store.write(add_key, ACCOUNT, "")
+    with pytest.raises(InvalidSecurity):
+        access.authenticate(exchange())
+    store.write(remove_key, key.access_key_id)
+    with pytest.raises(InvalidSecurity):
+        access.authenticate(exchange())
+
+
+def test_open_server_looks_for_keys_no_more_often_than_told(store):
+    access = KeyedAccess(store, look_seconds=3600)
+    store.write(add_key, ACCOUNT, "")
+    assert access.authenticate(exchange()) == ANYBODY
+    assert not access.is_in_force
+
+
+def test_keys_of_a_file_serve_beside_those_of_the_queues_file(store, key, tmp_path):
+    path = tmp_path / "credentials"
+    path.write_text(
+        "[ops]\naws_access_key_id = OPS\naws_secret_access_key = secret\naws_account_id = 222222222222\n"
+    )
+    access = KeyedAccess(store, KeyFile(path))
+    assert access.authenticate(signed(key="OPS", secret="secret")) == ("222222222222", "ops")
+    assert access.authenticate(signed_by(key)) == (ACCOUNT, "worker")
+    path.write_text("nonsense")
+    with pytest.raises(ServiceUnavailable) as refused:
+        access.authenticate(signed_by(key))
+    assert str(path) not in str(refused.value)
+
+
+def test_file_without_a_key_in_it_lets_nobody_in(store, tmp_path):
+    path = tmp_path / "credentials"
+    path.write_text("")
+    with pytest.raises(InvalidSecurity):
+        KeyedAccess(store, KeyFile(path)).authenticate(exchange())
+
+
+def test_plain_http_is_refused_if_tls_is_required_and_taken_otherwise(store, key):
+    assert KeyedAccess(store).authenticate(signed_by(key)) == (ACCOUNT, "worker")
+    strict = KeyedAccess(store, require_tls=True)
+    with pytest.raises(InvalidSecurity, match="HTTPS"):
+        strict.authenticate(signed_by(key))
+    assert strict.authenticate(replace(signed_by(key), scheme="https")) == (ACCOUNT, "worker")
+
+
+@pytest.mark.parametrize(("site", "is_taken"), [("cross-site", False), ("same-site", False), ("none", True)])
+def test_page_of_another_site_reaches_no_server_without_keys(store, site, is_taken):
+    asked = exchange("GET", query="Action=ListQueues", headers={"Sec-Fetch-Site": site})
+    access = KeyedAccess(store)
+    if is_taken:
+        assert access.authenticate(asked) == ANYBODY
+        return
+    with pytest.raises(AccessDenied):
+        access.authenticate(asked)
+
+
+# --- over a socket
+
+
+def codes(client):
+    with pytest.raises(ClientError) as refused:
+        client.list_queues()
+    found = refused.value.response
+    return found["Error"]["Code"], found["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def test_refusals_reach_a_client_by_their_codes(store, key):
+    with serving(store, KeyedAccess(store)) as url:
+        good = client_of(url, key)
+        assert good.create_queue(QueueName="q")["QueueUrl"] == f"{url}/{ACCOUNT}/q"
+        good.send_message(QueueUrl="q", MessageBody="signed, é included")
+        [message] = good.receive_message(QueueUrl="q")["Messages"]
+        assert message["Body"] == "signed, é included"
+        assert codes(client_of(url, replace(key, secret_access_key="x"))) == ("SignatureDoesNotMatch", 403)
+        assert codes(client_of(url, replace(key, access_key_id="x"))) == ("InvalidClientTokenId", 403)
+        assert codes(client_of(url, key, aws_session_token="x")) == ("InvalidClientTokenId", 403)
+
+
+def test_presigned_url_is_served_to_whoever_has_it(store, key):
+    with serving(store, KeyedAccess(store)) as url:
+        client_of(url, key).create_queue(QueueName="q")
+        request = AWSRequest(
+            "GET", f"{url}/{ACCOUNT}/q", params={"Action": "SendMessage", "MessageBody": "a b+c é"}
+        )
+        credentials = Credentials(key.access_key_id, key.secret_access_key)
+        SigV4QueryAuth(credentials, "sqs", "us-east-1", 60).add_auth(request)
+        with urllib.request.urlopen(request.url) as answer:
+            assert b"<SendMessageResult>" in answer.read()
+        [message] = client_of(url, key).receive_message(QueueUrl="q")["Messages"]
+        assert message["Body"] == "a b+c é"

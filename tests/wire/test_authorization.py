@@ -1,0 +1,408 @@
+"""Accounts of one file: apart from each other, except by the policies of their queues."""
+
+import json
+from datetime import UTC, datetime
+
+import boto3
+import pytest
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from sqsqlite.policy import read_policy
+from sqsqlite.policy_permissions import GRANTABLE, OWNER_ONLY
+from sqsqlite.shapes import ACTIONS
+from sqsqlite.wire.access import Identity
+from sqsqlite.wire.authorization import decide
+from sqsqlite.wire.keyed_access import KeyedAccess
+from tests.wire.serving import new_client, serving
+
+OWNER, GUEST, STRANGER = "111111111111", "222222222222", "333333333333"
+
+
+@pytest.fixture
+def url(store):
+    with serving(store, KeyedAccess(store, look_seconds=0)) as found:
+        yield found
+
+
+@pytest.fixture
+def owner(store, url):
+    return new_client(store, url, OWNER)
+
+
+@pytest.fixture
+def guest(store, url):
+    return new_client(store, url, GUEST)
+
+
+@pytest.fixture
+def queue(owner):
+    """The URL of a queue of the owner's with a few messages, and it is the target of another's dead letters."""
+    queue_url = owner.create_queue(QueueName="orders")["QueueUrl"]
+    policy = {"deadLetterTargetArn": arn("orders"), "maxReceiveCount": 3}
+    owner.create_queue(QueueName="source", Attributes={"RedrivePolicy": json.dumps(policy)})
+    for _ in range(5):
+        owner.send_message(QueueUrl=queue_url, MessageBody="of the owner")
+    return queue_url
+
+
+def arn(name, account_id=OWNER):
+    return f"arn:aws:sqs:us-east-1:{account_id}:{name}"
+
+
+def denied(call, **parameters):
+    """The message with which a call is denied."""
+    with pytest.raises(ClientError) as refused:
+        call(**parameters)
+    found = refused.value.response
+    assert found["Error"]["Code"] == "AccessDenied"
+    assert found["ResponseMetadata"]["HTTPStatusCode"] == 403
+    return found["Error"]["Message"]
+
+
+def handle_of(owner, queue):
+    return owner.receive_message(QueueUrl=queue)["Messages"][0]["ReceiptHandle"]
+
+
+# Each grantable action as a call of a guest's: with the client, the owner's client and the queue's URL.
+CALLS = {
+    "SendMessage": lambda guest, owner, url: guest.send_message(QueueUrl=url, MessageBody="hi"),
+    "SendMessageBatch": lambda guest, owner, url: guest.send_message_batch(
+        QueueUrl=url, Entries=[{"Id": "1", "MessageBody": "hi"}]
+    ),
+    "ReceiveMessage": lambda guest, owner, url: guest.receive_message(QueueUrl=url),
+    "DeleteMessage": lambda guest, owner, url: guest.delete_message(
+        QueueUrl=url, ReceiptHandle=handle_of(owner, url)
+    ),
+    "DeleteMessageBatch": lambda guest, owner, url: guest.delete_message_batch(
+        QueueUrl=url, Entries=[{"Id": "1", "ReceiptHandle": handle_of(owner, url)}]
+    ),
+    "ChangeMessageVisibility": lambda guest, owner, url: guest.change_message_visibility(
+        QueueUrl=url, ReceiptHandle=handle_of(owner, url), VisibilityTimeout=60
+    ),
+    "ChangeMessageVisibilityBatch": lambda guest, owner, url: guest.change_message_visibility_batch(
+        QueueUrl=url, Entries=[{"Id": "1", "ReceiptHandle": handle_of(owner, url), "VisibilityTimeout": 60}]
+    ),
+    "GetQueueAttributes": lambda guest, owner, url: guest.get_queue_attributes(
+        QueueUrl=url, AttributeNames=["All"]
+    ),
+    "GetQueueUrl": lambda guest, owner, url: guest.get_queue_url(
+        QueueName="orders", QueueOwnerAWSAccountId=OWNER
+    ),
+    "ListDeadLetterSourceQueues": lambda guest, owner, url: guest.list_dead_letter_source_queues(
+        QueueUrl=url
+    ),
+    "PurgeQueue": lambda guest, owner, url: guest.purge_queue(QueueUrl=url),
+}
+OWNERS_CALLS = {
+    "AddPermission": lambda guest, url: guest.add_permission(
+        QueueUrl=url, Label="x", AWSAccountIds=[GUEST], Actions=["*"]
+    ),
+    "RemovePermission": lambda guest, url: guest.remove_permission(QueueUrl=url, Label="everything"),
+    "DeleteQueue": lambda guest, url: guest.delete_queue(QueueUrl=url),
+    "SetQueueAttributes": lambda guest, url: guest.set_queue_attributes(
+        QueueUrl=url, Attributes={"DelaySeconds": "1"}
+    ),
+    "TagQueue": lambda guest, url: guest.tag_queue(QueueUrl=url, Tags={"a": "b"}),
+    "UntagQueue": lambda guest, url: guest.untag_queue(QueueUrl=url, TagKeys=["a"]),
+    "ListQueueTags": lambda guest, url: guest.list_queue_tags(QueueUrl=url),
+    "StartMessageMoveTask": lambda guest, url: guest.start_message_move_task(SourceArn=arn("orders")),
+    "ListMessageMoveTasks": lambda guest, url: guest.list_message_move_tasks(SourceArn=arn("orders")),
+}
+# Of an account, not of a queue; and the one that needs a task.
+APART = {"CreateQueue", "ListQueues", "CancelMessageMoveTask"}
+
+
+def test_every_action_is_looked_at_here():
+    assert {action.removesuffix("Batch") for action in CALLS} | {"*"} == GRANTABLE
+    assert OWNERS_CALLS.keys() | APART == OWNER_ONLY
+    assert CALLS.keys() | OWNERS_CALLS.keys() | APART == ACTIONS.keys()
+
+
+@pytest.mark.parametrize("action", CALLS)
+def test_guest_may_do_what_a_permission_grants_and_nobody_else(action, store, url, owner, guest, queue):
+    """And no other action is granted with it."""
+    other = "PurgeQueue" if action != "PurgeQueue" else "SendMessage"
+    stranger = new_client(store, url, STRANGER)
+    text = f"Access to the resource {queue} is denied."
+    assert denied(CALLS[action], guest=guest, owner=owner, url=queue) == text
+    owner.add_permission(
+        QueueUrl=queue, Label="x", AWSAccountIds=[GUEST], Actions=[action.removesuffix("Batch")]
+    )
+    assert denied(CALLS[action], guest=stranger, owner=owner, url=queue) == text
+    assert denied(CALLS[other], guest=guest, owner=owner, url=queue) == text
+    CALLS[action](guest, owner, queue)
+    owner.remove_permission(QueueUrl=queue, Label="x")
+    assert denied(CALLS[action], guest=guest, owner=owner, url=queue) == text
+
+
+@pytest.mark.parametrize("action", OWNERS_CALLS)
+def test_actions_of_owners_are_denied_to_others_whatever_the_policy(action, owner, guest, queue):
+    statement = {"Sid": "everything", "Effect": "Allow", "Principal": "*", "Action": "*"}
+    owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": json.dumps({"Statement": statement})})
+    guest.send_message(QueueUrl=queue, MessageBody="granted")
+    assert (
+        denied(OWNERS_CALLS[action], guest=guest, url=queue) == f"Access to the resource {queue} is denied."
+    )
+
+
+def test_move_task_is_cancelled_by_its_account_alone(owner, guest, queue):
+    handle = owner.start_message_move_task(SourceArn=arn("orders"), MaxNumberOfMessagesPerSecond=1)[
+        "TaskHandle"
+    ]
+    denied(guest.cancel_message_move_task, TaskHandle=handle)
+    owner.cancel_message_move_task(TaskHandle=handle)
+
+
+def test_move_task_whose_queue_is_gone_is_not_cancelled_by_another_account(owner, guest, queue):
+    handle = owner.start_message_move_task(SourceArn=arn("orders"), MaxNumberOfMessagesPerSecond=1)[
+        "TaskHandle"
+    ]
+    owner.delete_queue(QueueUrl=queue)
+    denied(guest.cancel_message_move_task, TaskHandle=handle)
+
+
+def test_dead_letters_and_move_tasks_stay_inside_an_account(owner, guest, queue):
+    with pytest.raises(ClientError) as refused:
+        guest.create_queue(
+            QueueName="q",
+            Attributes={
+                "RedrivePolicy": json.dumps({"deadLetterTargetArn": arn("orders"), "maxReceiveCount": 3})
+            },
+        )
+    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+    guest.create_queue(QueueName="q")
+    with pytest.raises(ClientError) as refused:
+        owner.start_message_move_task(SourceArn=arn("orders"), DestinationArn=arn("q", GUEST))
+    assert refused.value.response["Error"]["Code"] == "ResourceNotFoundException"
+
+
+def test_accounts_have_queues_of_one_name_each_of_its_own(owner, guest, queue):
+    own = guest.create_queue(QueueName="orders")["QueueUrl"]
+    assert own == queue.replace(OWNER, GUEST)
+    assert guest.receive_message(QueueUrl="orders").get("Messages") is None
+    assert guest.list_queues()["QueueUrls"] == [own]
+    assert sorted(owner.list_queues()["QueueUrls"]) == [queue, queue.replace("orders", "source")]
+    guest.delete_queue(QueueUrl=own)
+    assert owner.receive_message(QueueUrl=queue)["Messages"][0]["Body"] == "of the owner"
+
+
+def test_message_of_another_account_carries_it_as_its_sender(owner, guest, queue):
+    owner.purge_queue(QueueUrl=queue)
+    owner.add_permission(QueueUrl=queue, Label="x", AWSAccountIds=[GUEST], Actions=["*"])
+    owner.send_message(QueueUrl=queue, MessageBody=OWNER)
+    guest.send_message(QueueUrl=queue, MessageBody=GUEST)
+    guest.send_message_batch(QueueUrl=queue, Entries=[{"Id": "1", "MessageBody": GUEST}])
+    received = guest.receive_message(
+        QueueUrl=queue, MaxNumberOfMessages=10, MessageSystemAttributeNames=["SenderId"]
+    )["Messages"]
+    assert sorted((one["Body"], one["Attributes"]["SenderId"]) for one in received) == [
+        (OWNER, OWNER),
+        (GUEST, GUEST),
+        (GUEST, GUEST),
+    ]
+
+
+def test_source_queues_of_dead_letters_are_the_owner_s(owner, guest, queue):
+    owner.add_permission(
+        QueueUrl=queue, Label="x", AWSAccountIds=[GUEST], Actions=["ListDeadLetterSourceQueues"]
+    )
+    found = guest.list_dead_letter_source_queues(QueueUrl=queue)["queueUrls"]
+    assert found == [queue.replace("orders", "source")]
+
+
+def test_queue_of_another_account_that_does_not_exist_is_told_so(guest, queue):
+    with pytest.raises(guest.exceptions.QueueDoesNotExist):
+        guest.send_message(QueueUrl=queue + "x", MessageBody="hi")
+    with pytest.raises(guest.exceptions.QueueDoesNotExist):
+        guest.get_queue_url(QueueName="nobody", QueueOwnerAWSAccountId=OWNER)
+    with pytest.raises(guest.exceptions.QueueDoesNotExist):
+        guest.delete_queue(QueueUrl=queue + "x")
+    for call in (guest.start_message_move_task, guest.list_message_move_tasks):
+        with pytest.raises(guest.exceptions.ResourceNotFoundException):
+            call(SourceArn=arn("nobody"))
+
+
+def test_parameters_of_a_denied_request_are_not_discussed_before_the_queue_is(guest, queue):
+    """Nothing is said of the queue itself by that."""
+    with pytest.raises(ClientError) as refused:
+        guest.receive_message(QueueUrl=queue, MaxNumberOfMessages=11)
+    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+
+
+def test_deny_holds_for_the_own_account_too_but_never_for_the_policy_itself(owner, queue):
+    statement = {"Sid": "s", "Effect": "Deny", "Principal": "*", "Action": "SQS:*"}
+    owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": json.dumps({"Statement": [statement]})})
+    for action, call in CALLS.items():
+        if not action.startswith(("Delete", "Change")):  # they need a receive
+            denied(call, guest=owner, owner=owner, url=queue)
+    denied(owner.delete_queue, QueueUrl=queue)
+    denied(owner.start_message_move_task, SourceArn=arn("orders"))
+    owner.add_permission(QueueUrl=queue, Label="x", AWSAccountIds=[GUEST], Actions=["*"])
+    owner.remove_permission(QueueUrl=queue, Label="s")
+    owner.send_message(QueueUrl=queue, MessageBody="again")
+    owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": ""})
+
+
+def test_deny_is_stronger_than_allow(owner, guest, queue):
+    allow = {"Sid": "a", "Effect": "Allow", "Principal": "*", "Action": "*"}
+    deny = {"Sid": "d", "Effect": "Deny", "Principal": {"AWS": GUEST}, "Action": "sqs:sendmessage"}
+    owner.set_queue_attributes(
+        QueueUrl=queue, Attributes={"Policy": json.dumps({"Statement": [deny, allow]})}
+    )
+    denied(guest.send_message, QueueUrl=queue, MessageBody="hi")
+    denied(guest.send_message_batch, QueueUrl=queue, Entries=[{"Id": "1", "MessageBody": "hi"}])
+    guest.receive_message(QueueUrl=queue)
+    owner.send_message(QueueUrl=queue, MessageBody="hi")
+
+
+def test_statement_may_name_a_user(store, url, owner, guest, queue):
+    worker = new_client(store, url, GUEST, "worker")
+    allow = {
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:aws:iam::{GUEST}:user/worker"},
+        "Action": "SQS:SendMessage",
+    }
+    owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": json.dumps({"Statement": allow})})
+    worker.send_message(QueueUrl=queue, MessageBody="hi")
+    denied(guest.send_message, QueueUrl=queue, MessageBody="hi")
+
+
+def test_conditions_see_the_connection(owner, guest, queue):
+    def allow(**conditions):
+        statement = {"Effect": "Allow", "Principal": "*", "Action": "*", "Condition": conditions}
+        owner.set_queue_attributes(
+            QueueUrl=queue, Attributes={"Policy": json.dumps({"Statement": statement})}
+        )
+
+    allow(IpAddress={"aws:SourceIp": "127.0.0.0/8"}, Bool={"aws:SecureTransport": "false"})
+    guest.send_message(QueueUrl=queue, MessageBody="hi")
+    allow(IpAddress={"aws:SourceIp": "10.0.0.0/8"})
+    denied(guest.send_message, QueueUrl=queue, MessageBody="hi")
+    allow(Bool={"aws:SecureTransport": "true"})
+    denied(guest.send_message, QueueUrl=queue, MessageBody="hi")
+    allow(DateGreaterThan={"aws:CurrentTime": "2020-01-01T00:00:00Z"})
+    guest.send_message(QueueUrl=queue, MessageBody="hi")
+
+
+def test_without_keys_the_queues_of_accounts_that_had_some_stay_theirs(store, path):
+    with serving(store) as url:
+        boss = boto3.client(
+            "sqs", endpoint_url=url, region_name="us-east-1", config=Config(signature_version=UNSIGNED)
+        )
+        own = boss.create_queue(QueueName="own")["QueueUrl"]
+        deny = {"Effect": "Deny", "Principal": "*", "Action": "*"}
+        boss.set_queue_attributes(QueueUrl=own, Attributes={"Policy": json.dumps({"Statement": deny})})
+        boss.send_message(QueueUrl=own, MessageBody="nobody is told apart")
+        with pytest.raises(boss.exceptions.QueueDoesNotExist):
+            boss.send_message(QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
+        with store.transaction() as tx:
+            tx.execute("UPDATE sqs_queues SET account_id = ?, policy = NULL", (OWNER,))
+        denied(boss.send_message, QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
+
+
+# --- decisions
+
+WORKER = Identity(GUEST, "worker")
+CONTEXT = {"aws:principalaccount": GUEST, "aws:currenttime": datetime.now(UTC).isoformat()}
+
+
+def decision(*statements, identity=WORKER, action="SendMessage"):
+    filled = [{"Principal": "*", "Action": "*", **statement} for statement in statements]
+    policy = read_policy(json.dumps({"Statement": filled}))
+    return decide(policy, identity, action, arn("orders"), CONTEXT)
+
+
+ALLOW, DENY = {"Effect": "Allow"}, {"Effect": "Deny"}
+
+
+@pytest.mark.parametrize(
+    ("principal", "expected"),
+    [
+        ("*", True),
+        ({"AWS": "*"}, True),
+        ({"AWS": GUEST}, True),
+        ({"AWS": [OWNER, f"arn:aws:iam::{GUEST}:root"]}, True),
+        ({"AWS": f"arn:aws-cn:iam::{GUEST}:user/worker"}, True),
+        ({"AWS": f"arn:aws:iam::{GUEST}:user/other"}, None),
+        ({"AWS": f"arn:aws:iam::{GUEST}:role/worker"}, None),
+        ({"AWS": f"arn:aws:sts::{GUEST}:assumed-role/worker/x"}, None),
+        ({"AWS": OWNER}, None),
+        ({"AWS": "AIDACKCEVSQ6C2EXAMPLE"}, None),
+        ({"Service": "*"}, None),
+        ({"Federated": GUEST, "CanonicalUser": GUEST}, None),
+    ],
+)
+def test_principal(principal, expected):
+    assert decision({**ALLOW, "Principal": principal}) is expected
+    assert decision({**DENY, "Principal": principal}) is (None if expected is None else False)
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ("*", True),
+        ("SQS:*", True),
+        ("sqs:sendmessage", True),
+        (["SQS:ReceiveMessage", "SQS:Send*"], True),
+        ("SQS:SendMessag?", True),
+        ("SQS:ReceiveMessage", None),
+        ("SQS:SendMessageBatch", None),
+    ],
+)
+def test_action(actions, expected):
+    assert decision({**ALLOW, "Action": actions}) is expected
+
+
+@pytest.mark.parametrize(
+    ("resource", "expected"),
+    [
+        ("*", True),
+        (arn("orders"), True),
+        (arn("ord*"), True),
+        ([arn("other"), arn("order?")], True),
+        (arn("Orders"), None),
+        (arn("orders", GUEST), None),
+        (arn("${aws:username}"), None),
+    ],
+)
+def test_resource(resource, expected):
+    assert decision({**ALLOW, "Resource": resource}) is expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ({**DENY, "NotPrincipal": {"AWS": OWNER}, "Action": "*"}, False),
+        ({**DENY, "NotPrincipal": {"AWS": GUEST}, "Action": "*"}, None),
+        ({**ALLOW, "NotPrincipal": {"AWS": OWNER}, "Action": "*"}, None),
+        ({**ALLOW, "Principal": "*", "NotAction": "SQS:ReceiveMessage"}, True),
+        ({**ALLOW, "Principal": "*", "NotAction": "SQS:Send*"}, None),
+        ({**ALLOW, "Principal": "*", "Action": "*", "NotResource": arn("other")}, True),
+        ({**ALLOW, "Principal": "*", "Action": "*", "NotResource": arn("ord*")}, None),
+        ({**ALLOW, "Principal": "*", "Action": "*", "NotResource": arn("${aws:username}")}, None),
+    ],
+)
+def test_all_but_these(statement, expected):
+    """IAM knows NotPrincipal with Deny alone."""
+    policy = read_policy(json.dumps({"Statement": statement}))
+    assert decide(policy, WORKER, "SendMessage", arn("orders"), CONTEXT) is expected
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-1"}}},
+        {"Condition": {"BinaryEquals": {"aws:PrincipalAccount": "MTE="}}},
+        {"Resource": arn("${aws:username}")},
+    ],
+)
+def test_what_can_not_be_told_lets_nobody_in(unknown):
+    assert decision({**ALLOW, **unknown}) is None
+    assert decision(ALLOW, {**DENY, **unknown}) is False
+
+
+def test_policy_without_a_word_of_it_says_nothing():
+    other = {"Principal": {"AWS": OWNER}}
+    assert decision({**ALLOW, **other}, {**DENY, **other}) is None
