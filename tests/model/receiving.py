@@ -207,7 +207,8 @@ def _replay(state, queue, attempt_id, timeout):
     if any(visible_at <= state.now for _, _, visible_at in attempt.taken):
         return None
     for message, receipt, visible_at in attempt.taken:
-        if message.queue is not queue or (message.receipt, message.visible_at) != (receipt, visible_at):
+        gone = message.queue is not queue or is_expired(state, queue, message)
+        if gone or (message.receipt, message.visible_at) != (receipt, visible_at):
             reason = (
                 "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
             )

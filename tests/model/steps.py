@@ -364,7 +364,7 @@ REQUESTS = {
     get_url: (1, QUEUE),
     list_queues: (1, 4, 2),
     list_sources: (1, QUEUE, 2),
-    purge: (1, QUEUE),
+    purge: (2, 7),
     tag: (1, QUEUE, 4, 3),
     untag: (1, QUEUE, 4),
     list_tags: (1, QUEUE),

@@ -113,6 +113,15 @@ class Walk:
             handles = [one for one in handles if self._is_current(one[1].model)] or handles
         return handles[-1 - recent // 2 % len(handles)]
 
+    def in_flight_together(self):
+        """(queue's name, handles) of each message group with more than one message in flight."""
+        groups = {}
+        for name, handle in self._handles:
+            message = self.model.state.receipts[handle.model].message
+            if message.group is not None and self._is_current(handle.model):
+                groups.setdefault((name, message.group), {})[handle.model] = handle
+        return [(name, list(found.values())) for (name, _), found in groups.items() if len(found) > 1]
+
     def _is_current(self, handle):
         message = self.model.state.receipts[handle].message
         return message.receipt == handle and message.visible_at > self.model.state.now
@@ -246,11 +255,56 @@ def redrive(walk, queue, destination, rate, seconds):
         upkeep(walk)
 
 
+def send_again(walk, which, offset):
+    """Repeat a send just before, at or just after the end of its deduplication."""
+    remembered = [
+        (sent.at + FIVE_MINUTES, queue, deduplication_id, group)
+        for queue in walk.model.state.queues.values()
+        for deduplication_id, groups in queue.sent.items()
+        for group, sent in groups.items()
+        if sent.at + FIVE_MINUTES > walk.model.state.now + 1
+    ]
+    if remembered:
+        ends_at, queue, deduplication_id, group = remembered[which % len(remembered)]
+        milliseconds = ends_at + offset - 1 - walk.model.state.now
+        walk.told.append(("wait", milliseconds))
+        walk.advance(milliseconds)
+        ids = {"MessageGroupId": group, "MessageDeduplicationId": deduplication_id}
+        walk.request("SendMessage", {"QueueUrl": queue.url, "MessageBody": "again", **ids})
+
+
+def split(walk, which, place, seconds):
+    """Of messages of one group in flight give one back, or hold it longer than the others, and receive again."""
+    groups = walk.in_flight_together()
+    if not groups:
+        name = next((name for name in walk.names if name in steps.FIFO), steps.STANDARD[0])
+        entries = [steps.message(walk, name, number, 0, 5, 0, 0) for number in range(3)]
+        batch = [{"Id": str(number), **entry} for number, entry in enumerate(entries)]
+        walk.request("SendMessageBatch", {"QueueUrl": walk.url(name), "Entries": batch})
+        receive_all(walk, name)
+        groups = walk.in_flight_together()
+    if not groups:
+        return
+    name, handles = groups[which % len(groups)]
+    params = {"QueueUrl": walk.url(name), "ReceiptHandle": handles[place % len(handles)]}
+    walk.request("ChangeMessageVisibility", {**params, "VisibilityTimeout": 60 * seconds})
+    if seconds:
+        wait_for_instant(walk, 0, 1)
+    receive_all(walk, name)
+
+
+def receive_all(walk, name):
+    params = {"MaxNumberOfMessages": 10, "VisibilityTimeout": 10}
+    walk.request("ReceiveMessage", {"QueueUrl": walk.url(name), **params})
+
+
 OTHERS = {
     wait: (6, len(LENGTHS)),
     wait_for_instant: (13, FAR + 2, 3),
     upkeep: (4,),
     reopen: (1,),
+    send_again: (1, 8, 3),
+    split: (2, 4, 4, 2),
     fail: (3, 4, 3),
     redrive: (3, steps.QUEUE, 15, 6, 3),
 }

@@ -1,0 +1,21 @@
+"""Rules switched off in the engine: a walk finds each of them out."""
+
+import pytest
+
+from tests.contract.contract import ROOT
+from tests.model.mutants import OF_THE_CONTRACT, OF_THE_ENGINE, UNTOUCHED, chosen, hunted
+from tests.model.seek import HISTORIES
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_walk_tells_an_engine_with_a_rule_switched_off():
+    untouched, *others = hunted([UNTOUCHED, *chosen()])
+    assert untouched == (UNTOUCHED, HISTORIES, None)
+    assert {rule.id: how for rule, _, how in others if how != "difference"} == {}
+
+
+def test_rules_to_switch_off_are_found_in_the_code():
+    assert len(chosen()) == len(OF_THE_CONTRACT) + len(OF_THE_ENGINE)
+    for rule in OF_THE_ENGINE:
+        assert (ROOT / rule.file).read_text().count(rule.old) == 1, rule.id
