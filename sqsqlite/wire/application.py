@@ -1,28 +1,33 @@
 """The ASGI application: an HTTP request in, an SQS answer out. Both protocols on one port, told apart by headers."""
 
 import asyncio
+import time
+import traceback
 import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
+from sqsqlite.names import queue_name
 from sqsqlite.requests import ReceiveMessage
 from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
-from sqsqlite.wire.body import BodyTooLong, Disconnected, read_body
+from sqsqlite.wire.body import Disconnected, read_body
 from sqsqlite.wire.exchange import Answer, Exchange, WireProtocol
-from sqsqlite.wire.failures import failure_of
+from sqsqlite.wire.failures import FAILED, InternalFailure, failure_of
 from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
 from sqsqlite.wire.operations import Operations
 from sqsqlite.wire.query_protocol import QueryProtocol, unknown_operation
+from sqsqlite.wire.served import Observe, Served
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
     from sqsqlite.responses import Response
     from sqsqlite.store.store import Store
     from sqsqlite.wire.access import Access, Identity
+    from sqsqlite.wire.metrics import Metrics
     from sqsqlite.wire.pages import Pages
 
 Scope = MutableMapping[str, Any]
@@ -36,11 +41,9 @@ class Options:
 
     Attributes:
         base_url: what queue URLs begin with; None: the scheme and the Host header of each request.
-        max_body_bytes: longer bodies are refused before they are read.
     """
 
     base_url: str | None = None
-    max_body_bytes: int = 8 * 1024 * 1024
 
 
 class Application:
@@ -50,13 +53,25 @@ class Application:
         store: the open file.
         access: who may do what.
         pages: what is answered beside SQS's actions: health and metrics.
+        metrics: what it counts.
+        observers: told of each request after it was answered, within the loop.
     """
 
-    def __init__(self, store: "Store", access: "Access", pages: "Pages", options: Options) -> None:
+    def __init__(
+        self,
+        store: "Store",
+        access: "Access",
+        pages: "Pages",
+        options: Options,
+        metrics: "Metrics",
+        observers: Sequence[Observe],
+    ) -> None:
         self._store = store
         self._access = access
         self._pages = pages
         self._options = options
+        self._metrics = metrics
+        self._observers = observers
         self._operations: Operations | None = None
         self._json = JsonProtocol()
         self._query = QueryProtocol()
@@ -78,7 +93,7 @@ class Application:
 
     def start(self) -> None:
         """Begin: within the event loop that the requests come in."""
-        self._operations = Operations(self._store)
+        self._operations = Operations(self._store, self._metrics.commits.observe)
 
     async def end_waits(self) -> None:
         """Answer the long polls now; new ones don't wait."""
@@ -107,14 +122,34 @@ class Application:
             client_address=scope["client"][0] if scope.get("client") else None,
         )
         try:
-            exchange.body = await read_body(exchange, receive, self._options.max_body_bytes)
+            exchange.body = await read_body(receive)
         except Disconnected:
             return
-        except BodyTooLong as error:
-            await _send(send, error.answer(exchange))
+        started = time.perf_counter()
+        page = await self._pages.find(exchange)
+        if page is not None:
+            await _send(send, page)
             return
-        answer = await self._pages.find(exchange) or await self._answer(exchange, receive)
+        answer = await self._answer(exchange, receive)
         await _send(send, answer)
+        self._tell(exchange, answer, time.perf_counter() - started)
+
+    def _tell(self, exchange: Exchange, answer: Answer, seconds: float) -> None:
+        served = Served(
+            exchange.request_id,
+            exchange.action,
+            exchange.queue,
+            exchange.account_id,
+            exchange.client_address,
+            answer.status,
+            exchange.code,
+            seconds,
+            len(exchange.body),
+            len(answer.body),
+            exchange.cause,
+        )
+        for observe in self._observers:
+            observe(served)
 
     async def _answer(self, exchange: Exchange, receive: Receive) -> Answer:
         protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
@@ -125,15 +160,24 @@ class Application:
             kind = ACTIONS.get(action)
             if kind is None:
                 raise InvalidAction(f"The action {action} is not valid for this endpoint.")
+            exchange.action = action
             identity = self._access.authenticate(exchange)
             caller = self._caller(exchange, identity)
+            exchange.account_id = caller.account_id
             request = self._read(protocol, exchange, kind, caller)
+            exchange.queue = _queue_of(request)
             caller = self._access.authorize(exchange, identity, request, caller)
             return protocol.answer(exchange, kind, await self._execute(request, caller, receive))
         except SQSError as error:
-            return protocol.refuse(exchange, error)
+            refusal = error
         except StoreError as error:
-            return protocol.refuse(exchange, failure_of(error))
+            refusal = failure_of(error)
+            exchange.cause = f"{type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001 - a fault of ours: told to whoever runs the server, not to the client
+            refusal = InternalFailure(FAILED)
+            exchange.cause = "".join(traceback.format_exception(error))
+        exchange.code = refusal.query_code
+        return protocol.refuse(exchange, refusal)
 
     async def _execute(self, request: "Request", caller: Caller, receive: Receive) -> "Response":
         assert self._operations is not None
@@ -164,6 +208,15 @@ class Application:
                 with self._store.reading() as connection:
                     lookup.find(connection.execute, url, caller)
             raise
+
+
+def _queue_of(request: "Request") -> str:
+    """The name of the queue that a request names, empty if it names none."""
+    named: str = getattr(request, "queue_url", "") or getattr(request, "queue_name", "")
+    try:
+        return queue_name(named)[1]
+    except SQSError:
+        return ""
 
 
 async def _watch(receive: Receive, gone: "asyncio.Future[None]") -> None:

@@ -23,10 +23,15 @@ _Submitted = tuple[Call, "asyncio.Future[Any]"]
 
 
 class Commits:
-    """The writing thread of one event loop."""
+    """The writing thread of one event loop.
 
-    def __init__(self, store: "Store") -> None:
+    Args:
+        committing: called, on that thread, with the number of operations in each transaction.
+    """
+
+    def __init__(self, store: "Store", committing: Callable[[int], object]) -> None:
         self._store = store
+        self._committing = committing
         self._loop = asyncio.get_running_loop()
         self._turn: list[_Submitted] = []
         self._batches: queue.SimpleQueue[list[_Submitted] | None] = queue.SimpleQueue()
@@ -66,6 +71,7 @@ class Commits:
                 else:
                     waiting += batch
             now, waiting = waiting[:BATCH_LIMIT], waiting[BATCH_LIMIT:]
+            self._committing(len(now))
             outcomes = self._outcomes([call for call, _ in now])
             self._loop.call_soon_threadsafe(_deliver, now, outcomes)
 

@@ -3,6 +3,7 @@
 `Attribute.1.Name=VisibilityTimeout` is a name with an index: lists and maps are told apart by what the action expects.
 """
 
+import re
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,6 +15,10 @@ from sqsqlite.requests import Request
 
 MOST_FIELDS = 5_000
 """Parameters of one request; ten messages with ten attributes each are some 500."""
+
+# What int() takes besides is none: spaces, underscores, digits of other scripts.
+_is_number = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
+_is_index = re.compile(r"[0-9]{1,9}").fullmatch
 
 Tree = dict[str, Any]
 
@@ -154,17 +159,16 @@ def _indexed(branch: Any) -> list[Any]:
     """The children with a number for a name, in its order; gaps are no matter."""
     if not isinstance(branch, dict):
         return []
-    numbers = sorted((name for name in branch if name.isdecimal() and len(name) < 10), key=int)
+    numbers = sorted((name for name in branch if _is_index(name)), key=int)
     return [branch[name] for name in numbers]
 
 
 def _number(name: str, value: str) -> int:
-    try:
-        return int(value.strip()) if len(value) < 20 else int("")
-    except ValueError:
+    if not _is_number(value):
         raise InvalidParameterValue(
             f"Value {value[:40]} for parameter {name} is invalid. Reason: Must be an integer."
-        ) from None
+        )
+    return int(value)
 
 
 def _without_none(shape: inspect.Type) -> inspect.Type:

@@ -93,10 +93,11 @@ class HttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(*self._wrong_or(400, "This is not HTTP/1.1 as RFC 9112 has it."))
         else:
-            if self._in_head and began_before:
-                # Headers are told of when they are whole: one that never ends is counted here.
-                self._head_bytes += len(data)
-                if self._head_bytes > self._limits.head_bytes:
+            if self._in_head:
+                # Headers are told of when they are whole: one that never ends is counted here. What is read at once
+                # may begin with the end of the request before.
+                self._head_bytes += len(data) if began_before else 0
+                if max(self._head_bytes, len(self.url)) > self._limits.head_bytes:
                     self._refuse(*self._head_too_long())
             if self._due is None and self._is_answered:
                 # Empty lines before a request are passed over, and are no request.

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,11 @@ _READERS = 4
 
 
 class Operations:
-    """The operations of one store, in one event loop."""
+    """The operations of one store, in one event loop. `committing`: see `Commits`."""
 
-    def __init__(self, store: "Store") -> None:
+    def __init__(self, store: "Store", committing: Callable[[int], object]) -> None:
         self.store = store
-        self._commits = Commits(store)
+        self._commits = Commits(store, committing)
         self._polls = Polls(store, self._commits)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
 

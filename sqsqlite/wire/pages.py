@@ -1,24 +1,108 @@
-"""What the endpoint answers beside SQS's actions."""
+"""What the endpoint answers beside SQS's actions: whether it is well, and its metrics."""
 
+import asyncio
+import ipaddress
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sqsqlite.errors import SQSQLiteError
+from sqsqlite.service.caller import Caller
+from sqsqlite.service.metrics import accounts, metrics
 from sqsqlite.wire.exchange import Answer
+from sqsqlite.wire.metrics import CONTENT_TYPE, Metrics, gauge, queue_lines
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
     from sqsqlite.wire.exchange import Exchange
 
+_TEXT = b"text/plain; charset=utf-8"
+
 
 class Pages:
-    """GET /health."""
+    """GET and HEAD of /health and /metrics.
 
-    def __init__(self, store: "Store") -> None:
+    Neither asks for a signature, as those who read them can't sign. /health tells nothing but whether; /metrics names
+    queues, so it is for programs of this machine, unless opened to all.
+
+    Args:
+        counted: the server's own metrics.
+        waiting: gives the long polls that wait at this moment.
+        metrics_for_all: answer /metrics to other machines too.
+    """
+
+    def __init__(
+        self, store: "Store", counted: Metrics, waiting: Callable[[], int], *, metrics_for_all: bool
+    ) -> None:
         self._store = store
+        self._counted = counted
+        self._waiting = waiting
+        self._metrics_for_all = metrics_for_all
 
     async def find(self, exchange: "Exchange") -> Answer | None:
         """The page that is asked for, None if it is none."""
-        if exchange.method not in ("GET", "HEAD") or exchange.path != b"/health":
+        if exchange.method == "POST":
             return None
-        body = b"" if exchange.method == "HEAD" else b"ok\n"
-        headers = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))]
-        return Answer(200, headers, body)
+        if exchange.path == b"/health":
+            return await self._health(exchange)
+        if exchange.path == b"/metrics":
+            return await self._metrics(exchange)
+        return (
+            _answer(exchange, 405, "Only GET and POST carry an action.\n")
+            if exchange.method == "HEAD"
+            else None
+        )
+
+    async def _health(self, exchange: "Exchange") -> Answer:
+        try:
+            await asyncio.to_thread(self._read)
+        except SQSQLiteError:
+            return _answer(exchange, 503, "The file can't be read.\n")
+        return _answer(exchange, 200, "ok\n")
+
+    def _read(self) -> None:
+        """A snapshot of the file, which reads its header and the WAL's."""
+        with self._store.reading() as connection:
+            connection.execute("SELECT 1 FROM sqs_meta").fetchone()
+
+    async def _metrics(self, exchange: "Exchange") -> Answer:
+        if not (self._metrics_for_all or _is_from_here(exchange.client_address)):
+            return _answer(exchange, 403, "Metrics are for programs of this machine.\n")
+        try:
+            lines = await asyncio.to_thread(self._queue_lines)
+        except SQSQLiteError:
+            return _answer(exchange, 503, "The file can't be read.\n")
+        own = [
+            *self._counted.lines(),
+            *gauge("sqsqlite_waiting_polls", "Long polls that wait for messages.", self._waiting()),
+            *gauge("sqsqlite_wal_bytes", "Size of the write-ahead log.", self._wal_bytes()),
+        ]
+        return _answer(exchange, 200, "\n".join([*own, *lines, ""]), CONTENT_TYPE)
+
+    def _queue_lines(self) -> list[str]:
+        found = [
+            (account_id, queue)
+            for account_id in accounts(self._store)
+            for queue in metrics(self._store, Caller(account_id))
+        ]
+        return list(queue_lines(found))
+
+    def _wal_bytes(self) -> int:
+        try:
+            return self._store.path.with_name(f"{self._store.path.name}-wal").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+def _is_from_here(address: str | None) -> bool:
+    try:
+        return address is None or ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _answer(exchange: "Exchange", status: int, text: str, content_type: bytes = _TEXT) -> Answer:
+    body = text.encode()
+    headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+    if status == 405:
+        headers.append((b"allow", b"GET, POST"))
+    return Answer(status, headers, b"" if exchange.method == "HEAD" else body)

@@ -6,14 +6,20 @@ import ipaddress
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import uvicorn
 
 from sqsqlite.wire.application import Application, Options
+from sqsqlite.wire.http_limits import HttpLimits, Shared
+from sqsqlite.wire.http_protocol import HttpProtocol
 from sqsqlite.wire.keyed_access import KeyedAccess
+from sqsqlite.wire.logs import Log
+from sqsqlite.wire.metrics import Metrics
 from sqsqlite.wire.pages import Pages
+from sqsqlite.wire.served import Observe, Served
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -35,6 +41,8 @@ class ServerOptions:
         tls_certificate, tls_key: PEM files; both or neither.
         behind_proxy: a proxy on this machine says in X-Forwarded-Proto and X-Forwarded-For how the client came and from
             where. Without one any client of this machine could say so.
+        log: where a line goes for each request; None: nowhere.
+        metrics_for_all: answer /metrics to other machines too.
     """
 
     host: str = "127.0.0.1"
@@ -43,6 +51,9 @@ class ServerOptions:
     tls_key: Path | None = None
     behind_proxy: bool = False
     presents: Options = field(default_factory=Options)
+    log: TextIO | None = None
+    metrics_for_all: bool = False
+    http_limits: HttpLimits = field(default_factory=HttpLimits)
 
 
 def is_loopback(host: str) -> bool:
@@ -88,11 +99,27 @@ class Server:
         listener: socket.socket | None = None,
     ) -> None:
         self._store = store
-        self._application = Application(store, access or KeyedAccess(store), Pages(store), options.presents)
+        metrics = Metrics()
+        self._log = None if options.log is None else Log(options.log)
+        self._observers: list[Observe] = [metrics.served]
+        if self._log is not None:
+            self._observers.append(self._log.served)
+        self._application = Application(
+            store,
+            access or KeyedAccess(store),
+            Pages(store, metrics, lambda: self.waiting, metrics_for_all=options.metrics_for_all),
+            options.presents,
+            metrics,
+            self._observers,
+        )
         self._socket = listener or listen(options.host, options.port)
+        http = partial(HttpProtocol, shared=Shared(options.http_limits, self._refused))
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 self._application,
+                http=cast("type[asyncio.Protocol]", http),
+                ws="none",
+                timeout_keep_alive=cast("int", options.http_limits.idle_seconds),
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -124,10 +151,22 @@ class Server:
 
     async def _serve(self) -> None:
         self._application.start()
+        self._tell("started", address="{}:{}".format(*self.address))
         try:
             await self._uvicorn.serve(sockets=[self._socket])
         finally:
             await self._application.stop()
+            self._tell("stopped")
+
+    def _tell(self, event: str, **facts: str) -> None:
+        if self._log is not None:
+            self._log.tell(event, file=str(self._store.path), **facts)
+
+    def _refused(self, status: int, reason: str, client_address: str | None) -> None:
+        """A request that HTTP's rules and limits let nobody see."""
+        served = Served("", "", "", "", client_address, status, "", 0.0, 0, 0, reason)
+        for observe in self._observers:
+            observe(served)
 
     def stop(self, *, at_once: bool = False) -> None:
         """End `run`: from a signal handler or another thread.

@@ -1,0 +1,128 @@
+"""The log: a line of JSON for each request, and nothing in it that must not be there."""
+
+import io
+import json
+import re
+import time
+
+import pytest
+
+from tests.wire.raw import FORM, ask, json_of, post
+from tests.wire.serving import serving
+
+SECRET = "the body of a message"
+
+
+@pytest.fixture
+def log():
+    return io.StringIO()
+
+
+@pytest.fixture
+def url(store, log):
+    with serving(store, log=log) as found:
+        yield found
+
+
+def lines(log):
+    return [json.loads(line) for line in log.getvalue().splitlines()]
+
+
+def requests(log, count):
+    """So many lines of requests; a line is written a moment after the answer."""
+    deadline = time.monotonic() + 20
+    while len(found := [line for line in lines(log) if line["event"] == "request"]) < count:
+        assert time.monotonic() < deadline, f"{len(found)} lines, not {count}"
+        time.sleep(0.001)
+    return found
+
+
+def test_each_request_is_a_line(url, log):
+    created = ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
+    refused = ask(url, post(b"Action=SendMessage&MessageBody=", FORM, b"/000000000000/q"))
+    first, second = requests(log, 2)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first.pop("time"))
+    assert 0 < first.pop("seconds") < 60
+    assert first == {
+        "event": "request",
+        "request_id": created.headers["x-amzn-requestid"],
+        "client": "127.0.0.1",
+        "action": "CreateQueue",
+        "account": "000000000000",
+        "queue": "q",
+        "status": 200,
+        "code": "",
+        "request_bytes": len(b'{"QueueName":"q"}'),
+        "answer_bytes": len(created.body),
+    }
+    assert second["request_id"] == refused.headers["x-amzn-requestid"]
+    assert (second["status"], second["code"]) == (400, "MissingParameter")
+
+
+def test_bodies_handles_and_signatures_are_not_written(url, log):
+    ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
+    ask(url, json_of(b"SendMessage", b'{"QueueUrl":"q","MessageBody":"%s"}' % SECRET.encode()))
+    received = ask(url, json_of(b"ReceiveMessage", b'{"QueueUrl":"q"}'))
+    handle = json.loads(received.body)["Messages"][0]["ReceiptHandle"]
+    delete = json.dumps({"QueueUrl": "q", "ReceiptHandle": handle}).encode()
+    signed = json_of(b"DeleteMessage", delete).replace(
+        b"\r\n\r\n", b"\r\nAuthorization: signed-with-this\r\n\r\n", 1
+    )
+    assert ask(url, signed).status == 200
+    ask(url, json_of(b"DeleteMessage", delete[:-2]))
+    ask(
+        url, post(b"Action=DeleteMessage&ReceiptHandle=%s&Signature=signed-with-this" % handle.encode(), FORM)
+    )
+    assert len(requests(log, 6)) == 6
+    for secret in (SECRET, handle, "signed-with-this"):
+        assert secret not in log.getvalue()
+
+
+def test_what_is_refused_as_http_is_a_line_too(url, log):
+    ask(url, b"NO HTTP\r\n\r\n")
+    [line] = requests(log, 1)
+    assert (line["action"], line["status"], line["client"]) == ("", 400, "127.0.0.1")
+    assert line["cause"] == "This is not HTTP/1.1 as RFC 9112 has it."
+
+
+def test_unknown_action_is_not_repeated(url, log):
+    """A log that any client could write into would be no log."""
+    ask(url, json_of(b"Nonsense", b"{}"))
+    [line] = requests(log, 1)
+    assert (line["action"], line["code"]) == ("", "InvalidAction")
+    assert "Nonsense" not in log.getvalue()
+
+
+def test_failure_within_the_server_is_written_with_its_cause(url, log, store, monkeypatch):
+    def fail(*_):
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr(store, "write", fail)
+    assert ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}')).status == 500
+    [line] = requests(log, 1)
+    assert line["code"] == "InternalFailure"
+    assert line["cause"].startswith("Traceback")
+    assert "a fault of ours" in line["cause"]
+
+
+def test_start_and_end_are_lines(store, log, path):
+    with serving(store, log=log) as url:
+        ask(url, json_of(b"ListQueues", b"{}"))
+    first, *_, last = lines(log)
+    assert (first["event"], first["file"], f"http://{first['address']}") == ("started", str(path), url)
+    assert last["event"] == "stopped"
+
+
+def test_pages_are_not_logged(url, log):
+    ask(url, b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+    ask(url, json_of(b"ListQueues", b"{}"))
+    assert [line["action"] for line in requests(log, 1)] == ["ListQueues"]
+
+
+def test_log_that_cannot_be_written_stops_no_request(store):
+    class Full(io.StringIO):
+        def write(self, _):
+            raise OSError("No space left on device")
+
+    with serving(store, log=Full()) as url:
+        assert [ask(url, json_of(b"ListQueues", b"{}")).status for _ in range(3)] == [200] * 3

@@ -1,0 +1,142 @@
+"""/health and /metrics."""
+
+import asyncio
+import os
+import re
+
+import pytest
+
+from sqsqlite.service.keys import add_key
+from sqsqlite.wire.keyed_access import KeyedAccess
+from sqsqlite.wire.metrics import Metrics
+from sqsqlite.wire.pages import Pages
+from tests.wire.exchanges import exchange
+from tests.wire.raw import HOST, ask, json_of
+from tests.wire.serving import new_client, serving
+
+
+@pytest.fixture
+def url(store):
+    with serving(store) as found:
+        yield found
+
+
+def page(url, name, method=b"GET"):
+    return ask(url, method + b" /" + name + b" HTTP/1.1\r\n" + HOST + b"\r\n", has_body=method != b"HEAD")
+
+
+def pages(store, *, metrics_for_all=False):
+    return Pages(store, Metrics(), lambda: 0, metrics_for_all=metrics_for_all)
+
+
+def find_metrics(pages, client):
+    """What a client at an address is answered."""
+    return asyncio.run(pages.find(exchange("GET", "/metrics", client=client)))
+
+
+def samples(url):
+    """The metrics by what stands before the number."""
+    lines = page(url, b"metrics").body.decode().splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+def test_health_is_ok_while_the_file_can_be_read(url):
+    assert (page(url, b"health").status, page(url, b"health").body) == (200, b"ok\n")
+    head = page(url, b"health", b"HEAD")
+    assert (head.status, head.headers["content-length"]) == (200, "3")
+
+
+def test_health_is_503_when_the_file_cannot_be_read(url, path):
+    ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
+    with path.open("r+b") as file:
+        file.write(b"no database at all" * 1_000)
+    os.truncate(path.with_name(f"{path.name}-wal"), 0)
+    answer = page(url, b"health")
+    assert (answer.status, answer.body) == (503, b"The file can't be read.\n")
+    assert page(url, b"metrics").status == 503
+
+
+def test_pages_are_read_without_a_key(store):
+    """Where every other request must be signed."""
+    store.write(add_key, "111111111111", "")
+    with serving(store) as url:
+        assert ask(url, json_of(b"ListQueues", b"{}")).status == 403
+        assert page(url, b"health").status == 200
+        assert page(url, b"metrics").status == 200
+
+
+def test_pages_are_no_actions(url):
+    assert ask(url, json_of(b"ListQueues", b"{}").replace(b"POST / ", b"POST /health ")).body == b"{}"
+
+
+def test_metrics_have_cloudwatchs_names_for_queues_of_every_account(store):
+    with serving(store, KeyedAccess(store, look_seconds=0)) as url:
+        use(store, url)
+        found = samples(url)
+    for account in ("111111111111", "222222222222"):
+        labels = f'{{AccountId="{account}",QueueName="orders"}}'
+        assert found[f"ApproximateNumberOfMessagesVisible{labels}"] == "2"
+        assert found[f"ApproximateNumberOfMessagesNotVisible{labels}"] == "1"
+        assert found[f"NumberOfMessagesSent{labels}"] == "3"
+        assert found[f"SentMessageSize{labels}"] == "15"
+
+
+def use(store, url):
+    """Three messages sent and one received, in a queue of each of two accounts."""
+    for account in ("111111111111", "222222222222"):
+        client = new_client(store, url, account)
+        queue = client.create_queue(QueueName="orders")["QueueUrl"]
+        for _ in range(3):
+            client.send_message(QueueUrl=queue, MessageBody="hello")
+        client.receive_message(QueueUrl=queue)
+        client.close()
+
+
+def test_metrics_count_requests_by_action_and_code(url):
+    for body in (b'{"QueueName":"q"}', b'{"QueueName":"q"}', b'{"QueueName":"<b>"}'):
+        ask(url, json_of(b"CreateQueue", body))
+    ask(url, json_of(b"Nonsense", b"{}"))
+    ask(url, b"NO HTTP\r\n\r\n")
+    found = samples(url)
+    assert found['sqsqlite_requests_total{action="CreateQueue",code=""}'] == "2"
+    assert found['sqsqlite_requests_total{action="CreateQueue",code="InvalidParameterValue"}'] == "1"
+    assert found['sqsqlite_refused_total{status="400"}'] == "2"
+    assert found['sqsqlite_request_seconds_count{action="CreateQueue"}'] == "3"
+    assert found['sqsqlite_request_seconds_bucket{action="CreateQueue",le="+Inf"}'] == "3"
+    assert found["sqsqlite_commit_operations_count"] == "2"
+    assert found["sqsqlite_commit_operations_sum"] == "2.0"
+    assert found["sqsqlite_waiting_polls"] == "0"
+    assert int(found["sqsqlite_wal_bytes"]) > 0
+
+
+def test_metrics_are_in_prometheus_format(url):
+    """A help and a type line before each metric, each metric's samples together, buckets that only grow."""
+    for _ in range(5):
+        ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
+    answer = page(url, b"metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    families = re.split(r"(?m)^# HELP ", answer.body.decode())[1:]
+    names = [family.split(" ", 1)[0] for family in families]
+    assert len(set(names)) == len(names)
+    sample = re.compile(r'(\w+)(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [\d.e+-]+')
+    for name, family in zip(names, families, strict=True):
+        _, kind, *lines = family.rstrip("\n").split("\n")
+        assert re.fullmatch(rf"# TYPE {name} (counter|gauge|histogram)", kind)
+        for line in lines:
+            ends = ("_bucket", "_sum", "_count") if kind.endswith("histogram") else ("",)
+            assert sample.fullmatch(line)[1] in {f"{name}{end}" for end in ends}
+        buckets = [int(line.rsplit(" ", 1)[1]) for line in lines if "_bucket" in line]
+        assert buckets == sorted(buckets)
+
+
+@pytest.mark.parametrize(
+    ("address", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 403), ("odd", 403)]
+)
+def test_metrics_are_for_programs_of_this_machine(store, address, status):
+    answer = find_metrics(pages(store), client=address)
+    assert answer.status == status
+
+
+def test_metrics_are_for_all_if_so_opened(store):
+    answer = find_metrics(pages(store, metrics_for_all=True), client="192.0.2.7")
+    assert answer.status == 200
