@@ -60,6 +60,7 @@ def open_queues(walk, opening):
         if name.endswith(".fifo"):
             attributes["FifoQueue"] = "true"
             attributes["ContentBasedDeduplication"] = ("true", "false")[opening[3] % 2]
+            attributes["DeduplicationScope"] = ("queue", "queue", "messageGroup")[opening[3] % 3]
         if name[0] == "a" and opening[3] % 8 >= 3:
             attributes["RedrivePolicy"] = steps.policy(name.replace("a", "b"), opening[3] % 3 + 1)
         params = {"QueueName": name, "Attributes": attributes, "tags": {"team": "first"}}

@@ -10,7 +10,7 @@ from collections import Counter
 from tests.model.compare import Difference
 from tests.model.histories import failure_of, find_failure
 
-HISTORIES, STEPS = 200, 60
+HISTORIES, STEPS = 400, 60
 
 
 def main(compat):
