@@ -18,6 +18,7 @@ MOST_FIELDS = 5_000
 
 # What int() takes besides is none: spaces, underscores, digits of other scripts.
 _is_number = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
+_line_end = re.compile(rb"[ \t]*\r?\n&")
 _is_index = re.compile(r"[0-9]{1,9}").fullmatch
 
 Tree = dict[str, Any]
@@ -42,9 +43,13 @@ _MAPS = {
 def parse_form(text: bytes) -> dict[str, str]:
     """The fields of a query string or a form; of a repeated one the first.
 
+    A line may end in front of each `&`, as in Amazon's sample requests.
+
     Raises:
         InvalidParameterValue: too many, or bytes that are no UTF-8.
     """
+    if b"\n" in text:
+        text = _line_end.sub(b"&", text)
     try:
         pairs = parse_qsl(
             text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
@@ -113,6 +118,9 @@ def _member(field: inspect.Field, tree: Tree, action: str) -> Any:
     value = tree.get(name)
     if not isinstance(value, str):
         return None
+    if name == "ReceiptHandle":
+        # Amazon's sample requests, and who follows them, send the plus signs of a handle as they are: as spaces.
+        return value.replace(" ", "+")
     return _number(name, value) if isinstance(shape, inspect.IntType) else value
 
 
