@@ -15,8 +15,9 @@ TYPED := $(VENV)/typed/sqsqlite
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(INSTALL) --require-hashes
-COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header
+COMPILE := $(LOCK) pyproject.toml
 
 .PHONY: help setup run test test-slow test-all lint types migration-check wheel lock ddl contract bench clean
 
@@ -95,6 +96,7 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 	@$(COMPILE) -c requirements/dev.lock --extra spark $(ARGS) --output-file requirements/spark.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench $(ARGS) --output-file requirements/bench.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
+	@for client in requirements/clients/*.in; do $(LOCK) $$client $(ARGS) --output-file $${client%.in}.lock; done
 
 ddl: $(READY) ## Write sqsqlite/store/ddl.py anew from sqsqlite/schema.py
 	@echo 'Writing sqsqlite/store/ddl.py'

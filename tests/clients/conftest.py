@@ -1,0 +1,35 @@
+"""Clients as their users have them, each in an environment of its own, against a server on a real socket."""
+
+import pytest
+
+from tests.clients import endpoint as servers
+from tests.clients.tools import need
+
+
+@pytest.fixture
+def endpoint(tmp_path):
+    """A server of a new file, over HTTP."""
+    started = servers.start(tmp_path)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def https_endpoint(tmp_path):
+    """A server of a new file, over HTTPS; its certificate is signed by an authority that nobody knows."""
+    need("openssl", "apt-get install openssl")
+    certificate, key, authority = servers.make_certificates(tmp_path)
+    started = servers.start(tmp_path, certificate=certificate, key=key, authority=authority)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def conforms(record_property):
+    """Note the client and version that the test was run with: docs/conformance.md is written from that."""
+
+    def conforms(client, version):
+        record_property("client", client)
+        record_property("version", version)
+
+    return conforms

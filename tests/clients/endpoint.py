@@ -1,0 +1,100 @@
+"""The server that the clients talk to: a process of its own, on a real socket, with a new file."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.packaging.checkout import ROOT
+
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "anyone",
+    "AWS_SECRET_ACCESS_KEY": "anything",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+@dataclass
+class Endpoint:
+    """A server that runs.
+
+    Attributes:
+        home: an empty folder, the home of the clients: no configuration of this machine's user reaches them.
+        authority: the file of the certificate that signed the server's; None: it serves without TLS.
+    """
+
+    url: str
+    path: Path
+    process: subprocess.Popen
+    home: Path
+    authority: Path | None = None
+
+    def environment(self, **more):
+        """What a client's process is told: nothing but how to find the server, and its programs."""
+        found = {
+            **CREDENTIALS,
+            "AWS_ENDPOINT_URL": self.url,
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "PYTHONWARNINGS": "error::UserWarning",
+        }
+        if self.authority is not None:
+            found["AWS_CA_BUNDLE"] = str(self.authority)
+        return {**found, **more}
+
+    def run(self, *command, seconds=120, environment=None, **options):
+        """Run a client; what it printed. Fails with all of that if the client does."""
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=self.environment(**(environment or {})),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+            **{"cwd": self.home, **options},
+        )
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.stdout.close()
+        assert self.process.wait(30) == 0
+
+
+def start(folder, *, certificate=None, key=None, authority=None):
+    """Start a server of a new file in the folder."""
+    path, home = folder / "queues.db", folder / "home"
+    home.mkdir()
+    tls = [] if certificate is None else [str(certificate), str(key)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.clients.serve", str(path), *tls],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    url = process.stdout.readline().strip()
+    assert url, f"the server ended with {process.wait(10)}"
+    return Endpoint(url, path, process, home, authority)
+
+
+def make_certificates(folder):
+    """Files of a certificate for localhost, its key, and the authority of one's own that signed it."""
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    authority, authority_key = folder / "authority.pem", folder / "authority.key"
+    certificate, key = folder / "server.pem", folder / "server.key"
+    for arguments in (
+        (authority_key, "-out", authority, "-subj", "/CN=Tests", "-addext", "keyUsage=keyCertSign"),
+        (
+            *(key, "-out", certificate, "-subj", "/CN=localhost", "-CA", authority, "-CAkey", authority_key),
+            *("-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"),
+        ),
+    ):
+        subprocess.run(
+            [*make, "-days", "2", "-keyout", *arguments], check=True, capture_output=True, timeout=30
+        )
+    return certificate, key, authority

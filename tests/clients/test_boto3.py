@@ -1,0 +1,41 @@
+"""boto3: the version of today, over JSON, the last that spoke Query, and an old one."""
+
+import json
+import sys
+
+import pytest
+
+from tests.clients.tools import programs
+from tests.packaging.checkout import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
+
+ROUND_TRIP = ROOT / "tests" / "clients" / "programs" / "boto3_round_trip.py"
+
+
+def python(environment):
+    return sys.executable if environment is None else programs(environment) / "python"
+
+
+@pytest.mark.parametrize(
+    ("environment", "protocol", "actions"),
+    [(None, "json", 23), ("boto3-query", "query", 23), ("boto3-oldest", "query", 20)],
+    ids=["json", "query", "oldest"],
+)
+def test_every_action_it_knows_makes_the_round_trip(environment, protocol, actions, endpoint, conforms):
+    """Attributes, batches, FIFO, dead letters, a long poll and errors by their classes among them."""
+    told = json.loads(endpoint.run(python(environment), ROUND_TRIP))
+    conforms("boto3", f"{told['version']} ({told['protocol']})")
+    assert (told["protocol"], told["actions"]) == (protocol, actions)
+
+
+def test_every_action_makes_the_round_trip_over_https(https_endpoint, conforms):
+    told = json.loads(https_endpoint.run(python(None), ROUND_TRIP))
+    conforms("boto3", f"{told['version']} ({told['protocol']})")
+    assert told["actions"] == 23
+
+
+def test_example_runs(endpoint, conforms):
+    """docs/clients/boto3_orders.py."""
+    printed = endpoint.run(python(None), ROOT / "docs" / "clients" / "boto3_orders.py")
+    assert printed == "received: two chairs 1\nreceive 2 of: two chairs\nleft: 0\n"
