@@ -123,7 +123,7 @@ def _change(state, queue, handle, timeout):
         raise Refusal("AWS.SimpleQueueService.MessageNotInflight")
     if _too_old(state, receipt):
         raise _expired(handle)
-    if state.now - (message.received_at or 0) + timeout * SECOND > IN_FLIGHT_LONGEST:
+    if state.now - (message.received_at or receipt.received_at) + timeout * SECOND > IN_FLIGHT_LONGEST:
         reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
         raise bad_value(timeout, "VisibilityTimeout", reason)
     if message.receipt is not None and not is_visible(state, message):
