@@ -128,10 +128,15 @@ class CommandLine:
 
         return Client(self.open(create=create))
 
-    def close(self) -> None:
-        """Close what was opened. A second call does nothing."""
+    def close_file(self) -> None:
+        """Close the file; what asks for it next opens it again."""
         if self._store is not None:
             self._store.close()
+            self._store = None
+
+    def close(self) -> None:
+        """Close what was opened. A second call does nothing."""
+        self.close_file()
         if "output" in self.__dict__:
             self.output.close()
 

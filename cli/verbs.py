@@ -55,6 +55,7 @@ VERBS: dict[str, Verb] = {
     "check": Verb("files:check", FILES, "Check the file for damage."),
     "dump": Verb("files:dump", FILES, "Write messages as JSON lines."),
     "load": Verb("files:load", FILES, "Send what dump has written."),
+    "serve": Verb("serve:serve", ENDPOINT, "Serve the file to SQS clients, until Ctrl-C or SIGTERM."),
     "keys": Verb("access_keys:keys", ENDPOINT, "Make, list, rotate and remove the access keys of serve."),
     "report": Verb("report:report", ANALYTICS, "Report on the backlog with Spark, over JDBC."),
     "export": Verb("export:export", ANALYTICS, "Export queues to Parquet, for analysis elsewhere."),

@@ -1,0 +1,242 @@
+"""`sqsqlite serve`: the SQS endpoint of the file."""
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import FAILED, Failure, failure_of
+from sqsqlite.cli.signals import handled_by
+from sqsqlite.errors import SQSQLiteError
+from sqsqlite.names import DEFAULT_ACCOUNT_ID
+
+if TYPE_CHECKING:
+    import socket
+    from contextlib import AbstractContextManager
+    from types import FrameType
+
+    from sqsqlite.store.store import Store
+    from sqsqlite.wire.access import Access
+    from sqsqlite.wire.processes import Ready
+    from sqsqlite.wire.server import Server
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address or name to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=9324,
+    show_default=True,
+    help="0: any that is free, and which is said.",
+)
+@click.option(
+    "--base-url",
+    metavar="URL",
+    help="What queue URLs begin with. Default: what the client has asked, its Host header.",
+)
+@click.option(
+    "--keys", "key_file", metavar="FILE", type=_FILE, help="More access keys, as in ~/.aws/credentials."
+)
+@click.option("--tls-cert", metavar="FILE", type=_FILE, help="Serve HTTPS: the certificate, as PEM.")
+@click.option("--tls-key", metavar="FILE", type=_FILE, help="The certificate's key, as PEM.")
+@click.option("--require-tls", is_flag=True, help="Refuse requests that did not come over HTTPS.")
+@click.option(
+    "--behind-proxy", is_flag=True, help="Believe X-Forwarded-Proto and -For of this machine's proxy."
+)
+@click.option(
+    "--rate-limit",
+    metavar="N",
+    type=click.FloatRange(0, min_open=True),
+    help="Serve each account so many requests a second, and answer RequestThrottled beyond.",
+)
+@click.option(
+    "--processes",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that serve the port.",
+)
+@click.option("--log", metavar="PATH", help="Append a line of JSON for each request; - is standard error.")
+@click.option("--metrics-for-all", is_flag=True, help="Answer /metrics to other machines too.")
+@click.pass_obj
+def serve(line: CommandLine, /, **options: Any) -> None:
+    r"""Serve the file to SQS clients, until Ctrl-C or SIGTERM.
+
+    \b
+      sqsqlite serve
+      sqsqlite serve --port 0 --synchronous NORMAL
+      sqsqlite serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
+
+    Other programs may use the file meanwhile. Without access keys every request is served, signed or not, and only
+    this machine is listened to. `sqsqlite keys add` makes a key; from then on requests must be signed. A stop waits
+    for answers under way, long polls are answered at once; a second signal does not wait.
+    """
+    _check(options)
+    _require_uvicorn()
+    _read_keys(line, options)
+    keyed = _is_keyed(line, options)
+    if not keyed:
+        _refuse_strangers(options["host"])
+    with _listen(options["host"], options["port"]) as listener, _log(options["log"]) as log:
+        options["log"] = log
+        _announce(line, options, listener, keyed)
+        _run(line, options, listener)
+
+
+def _run(line: CommandLine, options: dict[str, Any], listener: "socket.socket") -> None:
+    if options["processes"] == 1:
+        server = _server(line, options, listener)
+        with handled_by(_stopper(server), signal.SIGINT, signal.SIGTERM):
+            server.run()
+        return
+    from sqsqlite.wire.processes import supervise
+
+    exit_code = supervise(options["processes"], lambda ready: _work(line, options, listener, ready), line.say)
+    if exit_code:
+        raise Failure("", exit_code)
+
+
+def _check(options: dict[str, Any]) -> None:
+    if (options["tls_cert"] is None) != (options["tls_key"] is None):
+        raise click.UsageError("--tls-cert and --tls-key belong together")
+    if options["require_tls"] and options["tls_cert"] is None and not options["behind_proxy"]:
+        raise click.UsageError(
+            "--require-tls needs --tls-cert and --tls-key, or --behind-proxy: nothing would be served"
+        )
+    if options["processes"] > 1 and not hasattr(os, "fork"):
+        raise click.UsageError("--processes: this system can't fork, so there can be one process alone")
+
+
+def _require_uvicorn() -> None:
+    try:
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise Failure(f"{error}: serve needs what `pip install 'sqsqlite[serve]'` installs") from error
+
+
+def _read_keys(line: CommandLine, options: dict[str, Any]) -> None:
+    """Put the keys of the file in the place of its name."""
+    if options["key_file"] is None:
+        return
+    from sqsqlite.wire.key_file import KeyFile
+
+    options["key_file"] = KeyFile(options["key_file"])
+    if not options["key_file"].is_private:
+        line.say(f"{options['key_file'].path}: others can read these secrets: chmod 600 is advised")
+
+
+def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
+    """What to write the log to, and close in the end."""
+    if path is None:
+        return contextlib.nullcontext()
+    if path == "-":
+        return contextlib.nullcontext(sys.stderr)
+    return open(path, "a", encoding="utf-8")
+
+
+def _is_keyed(line: CommandLine, options: dict[str, Any]) -> bool:
+    """Whether requests must be signed. The file is closed again: each process opens it for itself."""
+    if options["key_file"] is not None or not line.exists:
+        return options["key_file"] is not None
+    store = line.open()
+    from sqsqlite.service.keys import has_keys
+
+    try:
+        return has_keys(store)
+    finally:
+        line.close_file()
+
+
+def _refuse_strangers(host: str) -> None:
+    from sqsqlite.wire.server import is_loopback
+
+    if not is_loopback(host):
+        raise click.UsageError(
+            f"--host {host}: other machines may reach this address, and there is no access key: anybody could do "
+            "everything. `sqsqlite keys add` makes a key, --keys FILE names some."
+        )
+
+
+def _listen(host: str, port: int) -> "socket.socket":
+    from sqsqlite.wire.server import listen
+
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise Failure(f"--host {host} --port {port}: {error.strerror}", FAILED) from error
+
+
+def _announce(line: CommandLine, options: dict[str, Any], listener: "socket.socket", keyed: bool) -> None:
+    host, port = listener.getsockname()[:2]
+    scheme = "http" if options["tls_cert"] is None else "https"
+    count = options["processes"]
+    by = f", {count} processes" if count > 1 else ""
+    line.say(f"serving {line.path} on {scheme}://{f'[{host}]' if ':' in host else host}:{port}{by}")
+    if keyed:
+        line.say("access keys are in force: requests must be signed")
+    else:
+        line.say(
+            f"no access keys: every request is served as account {DEFAULT_ACCOUNT_ID}, signed or not, to this machine "
+            "alone"
+        )
+
+
+def _server(line: CommandLine, options: dict[str, Any], listener: "socket.socket") -> "Server":
+    from sqsqlite.wire.application import Options
+    from sqsqlite.wire.server import Server, ServerOptions
+
+    served = ServerOptions(
+        host=options["host"],
+        port=options["port"],
+        tls_certificate=options["tls_cert"],
+        tls_key=options["tls_key"],
+        behind_proxy=options["behind_proxy"],
+        presents=Options(options["base_url"]),
+        log=options["log"],
+        metrics_for_all=options["metrics_for_all"],
+    )
+    store = line.open(create=True)
+    return Server(store, served, _access(store, options), listener)
+
+
+def _access(store: "Store", options: dict[str, Any]) -> "Access":
+    from sqsqlite.wire.keyed_access import KeyedAccess
+    from sqsqlite.wire.throttle import Throttled
+
+    access = KeyedAccess(store, options["key_file"], require_tls=options["require_tls"])
+    limit = options["rate_limit"]
+    return access if limit is None else Throttled(access, limit / options["processes"])
+
+
+def _stopper(server: "Server") -> Any:
+    signals: list[int] = []
+
+    def stop(number: int, _frame: "FrameType | None") -> None:
+        signals.append(number)
+        server.stop(at_once=len(signals) > 1)
+
+    return stop
+
+
+def _work(line: CommandLine, options: dict[str, Any], listener: "socket.socket", ready: "Ready") -> int:
+    """One process of several."""
+    try:
+        server = _server(line, options, listener)
+        with handled_by(_stopper(server), signal.SIGTERM):
+            ready(server.stop)
+            server.run()
+        line.close()
+    except SQSQLiteError as error:
+        failure = failure_of(error)
+        failure.show()
+        return failure.exit_code
+    return 0

@@ -1,0 +1,298 @@
+"""`sqsqlite serve` as one starts and stops it."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError, HTTPClientError
+
+import sqsqlite
+from tests.cli.serving import served
+
+TLS = Path(__file__).parent / "tls"
+CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and forks are POSIX's")
+
+
+def code(call, **parameters):
+    with pytest.raises(ClientError) as refused:
+        call(**parameters)
+    return refused.value.response["Error"]["Code"]
+
+
+@POSIX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serves_until_a_signal_beside_other_programs_and_ends_well(path, sqs, number):
+    with served(path) as server:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server.url)
+        server.until_said(
+            "no access keys: every request is served as account 000000000000, .* this machine alone"
+        )
+        client = server.client()
+        client.send_message(QueueUrl=f"{server.url}/000000000000/orders", MessageBody="over the wire")
+        [message] = sqs.queue("orders").receive()
+        assert message.body == "over the wire"
+        assert server.end(number) == 0
+        assert len(server.said) == 2
+    message.change_visibility(0)
+    assert [found.body for found in sqs.queue("orders").receive()] == ["over the wire"]
+
+
+@POSIX
+def test_stop_answers_those_who_wait(path, sqs):
+    with served(path) as server:
+        answers = []
+        client = server.client()
+        waiting = threading.Thread(
+            target=lambda: answers.append(client.receive_message(QueueUrl="orders", WaitTimeSeconds=20))
+        )
+        waiting.start()
+        while "\nsqsqlite_waiting_polls 1\n" not in page(f"{server.url}/metrics"):
+            pass
+        assert server.end(signal.SIGTERM) == 0
+        waiting.join(30)
+        assert [answer.get("Messages") for answer in answers] == [None]
+
+
+def page(url):
+    with urllib.request.urlopen(url) as answer:
+        return answer.read().decode()
+
+
+def test_writes_a_line_for_each_request_to_a_log(path, sqs, tmp_path):
+    for number in (1, 2):
+        with served(path, "--log", tmp_path / "log.jsonl") as server:
+            server.client().get_queue_url(QueueName="orders")
+            assert server.end(signal.SIGTERM) == 0
+        lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        assert [line["event"] for line in lines] == ["started", "request", "stopped"] * number
+    with served(path, "--log", "-") as server:
+        server.client().get_queue_url(QueueName="orders")
+        assert json.loads(server.until_said('.*"event":"request".*').group())["action"] == "GetQueueUrl"
+
+
+def test_makes_the_file(path):
+    with served(path) as server:
+        server.client().create_queue(QueueName="orders")
+    with sqsqlite.connect(path) as sqs:
+        assert [queue.name for queue in sqs.queues()] == ["orders"]
+
+
+def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs):
+    with served(path) as server:
+        assert server.client().get_queue_url(QueueName="orders")["QueueUrl"].startswith(server.url + "/")
+    with served(path, "--base-url", "https://queues.example") as server:
+        found = server.client().get_queue_url(QueueName="orders")["QueueUrl"]
+        assert found == "https://queues.example/000000000000/orders"
+
+
+# --- keys
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "queues.example"])
+def test_address_of_others_is_refused_without_a_key_and_no_file_is_made(run, path, host):
+    refused = run("serve", "--host", host)
+    assert refused.code == 2
+    assert "there is no access key" in refused.err
+    assert "sqsqlite keys add" in refused.err
+    assert not path.exists()
+
+
+def test_address_of_others_is_served_with_a_key(run, path):
+    [key] = run("keys", "add").rows
+    with served(path, "--host", "0.0.0.0") as server:
+        server.until_said("access keys are in force")
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert code(server.client(endpoint_url=url).list_queues) == "InvalidSecurity"
+        server.client(key, endpoint_url=url).create_queue(QueueName="orders")
+
+
+def test_key_that_is_made_or_removed_meanwhile_holds(run, path, sqs):
+    with served(path) as server:
+        server.client().list_queues()
+        [key] = run("keys", "add").rows
+        client = server.client(key)
+        client.send_message(QueueUrl="orders", MessageBody="signed")
+        # Within a tenth of a second; each request looks at the time.
+        while ask(server.url)[0] == 200:
+            pass
+        assert code(server.client().list_queues) == "InvalidSecurity"
+        run("keys", "remove", key["access_key_id"], "--yes")
+        assert code(client.list_queues) == "InvalidClientTokenId"
+
+
+def test_keys_of_a_credentials_file_are_in_force(path, tmp_path):
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[default]\naws_access_key_id = OPS\naws_secret_access_key = secret\n")
+    credentials.chmod(0o600)
+    key = {"access_key_id": "OPS", "secret_access_key": "secret"}
+    with served(path, "--keys", credentials) as server:
+        assert code(server.client().list_queues) == "InvalidSecurity"
+        assert server.client(key).create_queue(QueueName="q")["QueueUrl"].endswith("/000000000000/q")
+        assert not any("chmod" in line for line in server.said)
+    credentials.chmod(0o644)
+    with served(path, "--keys", credentials) as server:
+        server.until_said("chmod 600 is advised")
+
+
+def test_credentials_file_that_is_none_is_refused(run, tmp_path):
+    (tmp_path / "credentials").write_text("nonsense")
+    refused = run("serve", "--port", "0", "--keys", tmp_path / "credentials")
+    assert refused.code == 1
+    assert "BadKeyFile" in refused.err
+    assert run("serve", "--keys", tmp_path / "nowhere").code == 2
+
+
+def test_rate_limit_is_answered_with_request_throttled(path, sqs):
+    with served(path, "--rate-limit", "0.001") as server:
+        client = server.client()
+        client.list_queues()
+        assert code(client.list_queues) == "RequestThrottled"
+
+
+# --- TLS
+
+
+def test_serves_https_with_a_certificate(path, sqs):
+    with served(path, "--tls-cert", CERTIFICATE, "--tls-key", KEY, "--require-tls") as server:
+        assert server.url.startswith("https://")
+        client = server.client(verify=str(CERTIFICATE))
+        url = client.get_queue_url(QueueName="orders")["QueueUrl"]
+        assert url == f"{server.url}/000000000000/orders"
+        client.send_message(QueueUrl=url, MessageBody="hidden")
+        with pytest.raises(HTTPClientError):
+            server.client(endpoint_url=server.url.replace("https", "http")).list_queues()
+
+
+def ask(url, **headers):
+    """Status and body of a ListQueues."""
+    try:
+        asked = urllib.request.Request(f"{url}/?Action=ListQueues", headers=headers)
+        with urllib.request.urlopen(asked) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def test_proxy_tells_how_the_client_came_if_it_is_to_be_believed(path, sqs):
+    with served(path, "--behind-proxy", "--require-tls") as server:
+        status, body = ask(server.url)
+        assert (status, "InvalidSecurity" in body) == (403, True)
+        status, body = ask(server.url, **{"X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.1"})
+        assert status == 200
+        assert f"https://{server.url.partition('//')[2]}/000000000000/orders" in body
+    with served(path) as server:
+        _, body = ask(server.url, **{"X-Forwarded-Proto": "https"})
+        assert f"{server.url}/000000000000/orders" in body
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tls-cert", CERTIFICATE], "belong together"),
+        (["--tls-key", KEY], "belong together"),
+        (["--require-tls"], "nothing would be served"),
+        (["--port", "65536"], "65536"),
+        (["--rate-limit", "0"], "range"),
+        (["--processes", "0"], "range"),
+        (["--base-url"], "argument"),
+    ],
+)
+def test_command_line_that_makes_no_sense_is_refused(run, path, options, words):
+    refused = run("serve", *options)
+    assert refused.code == 2
+    assert words in refused.err
+    assert not path.exists()
+
+
+def test_port_in_use_is_told(run):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = run("serve", "--port", port)
+    assert refused.code == 1
+    assert f"--port {port}: Address already in use" in refused.err
+
+
+# --- several processes
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the children are found in /proc")
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@LINUX
+def test_processes_share_a_port_and_a_dead_one_is_replaced(path, sqs):
+    with served(path, "--processes", "2", "--synchronous", "NORMAL") as server:
+        client = server.client()
+        client.send_message(QueueUrl="orders", MessageBody="first")
+        first, second = children(server.process.pid)
+        # Each has said that it can serve before it is asked, or the end of one would end all.
+        until_both_serve(server, first, second)
+        os.kill(first, signal.SIGKILL)
+        server.until_said(rf"process {first} ended \(signal 9\): another takes its place")
+        for number in range(20):
+            server.client().send_message(QueueUrl="orders", MessageBody=str(number))
+        assert second in children(server.process.pid)
+        assert len(children(server.process.pid)) == 2
+        assert server.end(signal.SIGTERM) == 0
+    assert len(sqs.queue("orders")) == 21
+
+
+def until_both_serve(server, *pids):
+    """Both have the file open: what they open it for is to serve."""
+    while any(not any("queues.db" in os.readlink(f) for f in descriptors(pid)) for pid in pids):
+        server.client().list_queues()
+
+
+def descriptors(pid):
+    return [link for link in Path(f"/proc/{pid}/fd").iterdir() if os.path.lexists(link)]
+
+
+@LINUX
+def test_processes_end_with_a_parent_that_is_killed(path, sqs):
+    with served(path, "--processes", "2") as server:
+        pids = children(server.process.pid)
+        until_both_serve(server, *pids)
+        server.process.kill()
+        server.process.wait()
+        while any(Path(f"/proc/{pid}").exists() for pid in pids):
+            pass
+        with pytest.raises(EndpointConnectionError):
+            server.client().list_queues()
+
+
+SUPERVISED = """
+import sys
+from sqsqlite.wire.processes import supervise
+sys.exit(supervise(3, lambda ready: {}, print))
+"""
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("work", "expected"), [("7", 7), ("1 / 0", 1), ("__import__('signal').pause()", None)]
+)
+def test_process_that_ends_before_it_is_ready_ends_all(work, expected):
+    with subprocess.Popen(
+        [sys.executable, "-c", SUPERVISED.format(work)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        if expected is None:
+            expected = 1
+            while len(found := children(run.pid)) < 3:
+                pass
+            os.kill(found[1], signal.SIGKILL)
+        out, _ = run.communicate(timeout=30)
+    assert (run.returncode, out) == (expected, b"")
