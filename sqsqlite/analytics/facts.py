@@ -22,6 +22,8 @@ from sqsqlite.store.version import check_version
 
 # Seconds that a file may keep a report waiting. Readers of a WAL wait for nobody; one that recovers it does.
 BUSY_TIMEOUT = 5.0
+# Of the facts, which are written and read from end to end.
+PAGE_SIZE = 32_768
 
 
 @dataclass(slots=True)
@@ -87,6 +89,7 @@ def _lay(target: Path) -> None:
     connection = dbapi.connect(":memory:", isolation_level=None)
     try:
         _attach(connection, target, "rwc")
+        connection.execute(f"PRAGMA facts.page_size = {PAGE_SIZE}")
         for statement in sql.CREATE_FACTS:
             connection.execute(statement)
     except dbapi.Error as error:

@@ -15,6 +15,7 @@ MINUTE_MS = 60_000
 # A message received this often is set aside by Amazon's own metric of the oldest message.
 SUSPICIOUS_RECEIVES = 3
 SOON_SECONDS = 60
+PERCENTS = (50, 95)
 # Upper ends of the histogram of ages, in seconds; the last class is open.
 AGE_CLASSES = (60, 300, 900, 3600, 21_600, 86_400, 345_600)
 
@@ -34,27 +35,19 @@ def backlog(
     Rates are a minute's, since `since` or since the queue was made. `drain_seconds`: at these rates; none where more
     is sent than deleted.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-    # Counted by age first: what remains is a few rows a queue, however many messages there are.
-    by_age = _with_state(messages).groupBy("queue_key", "age_seconds").agg(*_counts(), *_bytes())
-    older = Window.partitionBy("queue_key").orderBy("age_seconds")
-    ranked = by_age.withColumn("up_to", F.sum("messages").over(older)).withColumn(
-        "total", F.sum("messages").over(Window.partitionBy("queue_key"))
+    # Counted by the minute of age first: that leaves some thousand rows a queue, however many messages there are. The
+    # seconds are counted of those minutes alone that a percentile falls into.
+    timed = _with_state(messages).withColumn("age_minute", _div("age_seconds", 60))
+    by_minute = timed.groupBy("queue_key", "age_minute").agg(
+        *_counts(), *_bytes(), F.max("age_seconds").alias("oldest")
     )
-
-    def age_of(percent: int) -> "Column":
-        return F.min(F.when(F.col("up_to") * 100 >= F.col("total") * percent, F.col("age_seconds")))
-
-    waiting = ranked.groupBy("queue_key").agg(
-        *(F.sum(state).alias(state) for state in _STATES),
-        F.sum("messages").alias("messages"),
-        F.max("age_seconds").alias("oldest_age_seconds"),
-        age_of(50).alias("age_p50_seconds"),
-        age_of(95).alias("age_p95_seconds"),
-        F.sum("bytes").alias("bytes"),
+    waiting = by_minute.groupBy("queue_key").agg(
+        *(F.sum(name).alias(name) for name in ("messages", *_STATES, "bytes")),
+        F.max("oldest").alias("oldest_age_seconds"),
     )
+    percentiles = _percentiles(timed, by_minute)
     rates = (
         activity.where(F.col("minute_at") >= _minute(since))
         .groupBy("queue_key")
@@ -65,6 +58,7 @@ def backlog(
     )
     known = (
         queues.join(waiting, "queue_key", "left")
+        .join(percentiles, "queue_key", "left")
         .join(rates, "queue_key", "left")
         .fillna(0, ["messages", *_STATES, "bytes", "sent", "deleted"])
         .withColumn("sent_rate", F.col("sent") / minutes)
@@ -86,21 +80,63 @@ def backlog(
     ).orderBy(*_NAMED)
 
 
+def _percentiles(timed: "DataFrame", by_minute: "DataFrame") -> "DataFrame":
+    """For each queue, the least ages in seconds that 50 and 95 in 100 of its messages do not exceed."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    of_queue = Window.partitionBy("queue_key")
+    wanted = F.explode(F.array(*(F.lit(percent) for percent in PERCENTS))).alias("percent")
+    minutes = (
+        by_minute.select("queue_key", "age_minute", "messages")
+        .withColumn("up_to", F.sum("messages").over(of_queue.orderBy("age_minute")))
+        .withColumn("total", F.sum("messages").over(of_queue))
+        .select("*", wanted)
+        # How many messages the youngest ones make up to the one that is looked for.
+        .withColumn("rank", F.ceil(F.col("total") * F.col("percent") / 100))
+        .where((F.col("up_to") >= F.col("rank")) & (F.col("up_to") - F.col("messages") < F.col("rank")))
+        .select(
+            "queue_key", "age_minute", "percent", (F.col("up_to") - F.col("messages")).alias("before"), "rank"
+        )
+    )
+    by_second = (
+        timed.join(F.broadcast(minutes), ["queue_key", "age_minute"])
+        .groupBy("queue_key", "percent", "before", "rank", "age_seconds")
+        .count()
+    )
+    in_minute = Window.partitionBy("queue_key", "percent").orderBy("age_seconds")
+    found = by_second.withColumn("up_to", F.col("before") + F.sum("count").over(in_minute)).where(
+        F.col("up_to") >= F.col("rank")
+    )
+    return found.groupBy("queue_key").agg(
+        *(
+            F.min(F.when(F.col("percent") == percent, F.col("age_seconds"))).alias(f"age_p{percent}_seconds")
+            for percent in PERCENTS
+        )
+    )
+
+
 def ages(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
     """The histogram of ages: how many messages of each queue are older than `from_seconds`, not `to_seconds`."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    age, low = F.col("age_seconds"), F.lit(0)
+    # By the minute first, as the classes begin at whole minutes: few rows are left to be classed.
+    by_minute = (
+        _with_state(messages)
+        .withColumn("age_minute", _div("age_seconds", 60))
+        .groupBy("queue_key", "age_minute")
+        .agg(*_counts())
+    )
+    age, low = F.col("age_minute") * 60, F.lit(0)
     for end in AGE_CLASSES:
         low = F.when(age >= end, F.lit(end)).otherwise(low)
+    counted = (
+        by_minute.withColumn("from_seconds", low)
+        .groupBy("queue_key", "from_seconds")
+        .agg(*(F.sum(name).alias(name) for name in ("messages", *_STATES)))
+    )
     return (
-        _named(
-            _with_state(messages)
-            .withColumn("from_seconds", low)
-            .groupBy("queue_key", "from_seconds")
-            .agg(*_counts()),
-            queues,
-        )
+        _named(counted, queues)
         .withColumn("to_seconds", _next_class(F.col("from_seconds")))
         .select(*_NAMED, "from_seconds", "to_seconds", "messages", *_STATES)
         .orderBy(*_NAMED, "from_seconds")
@@ -356,8 +392,9 @@ def _held(messages: "DataFrame", since: "Column") -> "DataFrame":
     from pyspark.sql import functions as F  # noqa: N812
 
     return (
-        _with_state(messages)
-        .where((F.col("state") == "in flight") & (F.col("received_at") >= since))
+        # Plain comparisons, which SQLite makes before a row crosses JDBC.
+        messages.where((F.col("visible_at") > F.col("now_ms")) & (F.col("received") == 1))
+        .where(F.col("received_at") >= since)
         .withColumn("held_seconds", _whole_seconds(F.col("now_ms") - F.col("received_at")))
         .withColumn("expires_in_seconds", F.ceil((F.col("visible_at") - F.col("now_ms")) / 1000))
     )
@@ -381,7 +418,14 @@ def _whole_seconds(milliseconds: "Column") -> "Column":
     """Rounded down; a clock that was behind makes no negative age."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.floor(F.greatest(milliseconds, F.lit(0)) / 1000)
+    return F.call_function("div", F.greatest(milliseconds, F.lit(0)), F.lit(1000))
+
+
+def _div(name: str, divisor: int) -> "Column":
+    """Without a detour through floating point."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.call_function("div", F.col(name), F.lit(divisor))
 
 
 def _counts() -> "list[Column]":
