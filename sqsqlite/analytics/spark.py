@@ -1,9 +1,11 @@
 """A Spark session that says nothing of its own, made here or found where one is running already."""
 
+import contextlib
 import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG_LINES = 15
+# Of the JVM, as nice(1) has it: 0 is an ordinary process, 19 the last.
+NICE = 10
 
 _QUIET: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -53,7 +57,7 @@ def spark_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkMissing("PySpark is not installed: pip install 'sqsqlite[spark]'") from error
-    running = SparkSession.getActiveSession()
+    running = _running()
     if running is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         if master or conf:
             raise SparkFailed("Spark is running already: what it is to be told, tell whoever started it")
@@ -67,6 +71,17 @@ def spark_session(
         yield session
     finally:
         session.stop()
+
+
+def _running() -> "SparkSession | None":
+    """The session of this process, whichever thread has made it."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
 
 
 def add_driver(session: "SparkSession", jar: Path) -> None:
@@ -91,13 +106,30 @@ def _start(master: str, conf: Mapping[str, str], jar: Path) -> "SparkSession":
         try:
             # The JVM inherits standard error for its whole life: what it writes there goes into a file without a name.
             with _standard_error_in(log.fileno()):
-                session = builder.getOrCreate()
+                session = _started(builder)
         except Exception as error:
             log.seek(0)
             lines = log.read().decode(errors="replace").splitlines()[-_LOG_LINES:]
             raise SparkFailed("\n".join((f"Spark did not start: {error}", *lines))) from error
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _started(builder: "SparkSession.Builder") -> "SparkSession":
+    """Start the JVM with a low priority: reports give way to the queue's own work on the machine.
+
+    On Linux a priority is a thread's, and a child's is that of the thread that started it. So a thread starts it, and
+    this process, which takes the snapshot, stays as quick as it was.
+    """
+
+    def start() -> None:
+        with contextlib.suppress(AttributeError, OSError):  # no such thing on Windows
+            os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+        builder.getOrCreate()
+
+    with ThreadPoolExecutor(1, "spark-start") as threads:
+        threads.submit(start).result()
+    return builder.getOrCreate()  # the same one, known to this thread too
 
 
 @contextmanager

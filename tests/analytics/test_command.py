@@ -12,6 +12,7 @@ import pytest
 import sqsqlite
 from sqsqlite.analytics import catalogue
 from sqsqlite.analytics.errors import SparkFailed
+from sqsqlite.analytics.spark import NICE
 from sqsqlite.cli import report as report_command
 from tests.analytics import oracles
 from tests.cli.runs import runner_on
@@ -247,6 +248,12 @@ def test_an_unknown_view_is_told(run):
     refused = run("analytics", "schema", "sqs_messages")
     assert refused.code == 2
     assert "there is no reporting view sqs_messages: there are sqs_report_now" in refused.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is the whole process's")
+def test_spark_gives_way_to_the_queue_s_own_work(session):
+    jvm = session._jvm.java.lang.ProcessHandle.current().pid()
+    assert os.getpriority(os.PRIO_PROCESS, jvm) == max(NICE, os.getpriority(os.PRIO_PROCESS, 0))
 
 
 def test_a_run_of_its_own_prints_its_data_and_no_word_of_spark(jar, busy_file, tmp_path):
