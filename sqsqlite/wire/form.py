@@ -18,6 +18,7 @@ MOST_FIELDS = 5_000
 
 # What int() takes besides is none: spaces, underscores, digits of other scripts.
 _is_number = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
+_is_handle_with_spaces = re.compile(r"[A-Za-z0-9/=+ ]*").fullmatch
 _line_end = re.compile(rb"[ \t]*\r?\n&")
 _is_index = re.compile(r"[0-9]{1,9}").fullmatch
 
@@ -27,8 +28,10 @@ _LISTS = {
     "AWSAccountIds": "AWSAccountId",
     "Actions": "ActionName",
     "AttributeNames": "AttributeName",
+    "BinaryListValues": "BinaryListValue",
     "MessageAttributeNames": "MessageAttributeName",
     "MessageSystemAttributeNames": "MessageSystemAttributeName",
+    "StringListValues": "StringListValue",
     "TagKeys": "TagKey",
 }
 _MAPS = {
@@ -118,7 +121,7 @@ def _member(field: inspect.Field, tree: Tree, action: str) -> Any:
     value = tree.get(name)
     if not isinstance(value, str):
         return None
-    if name == "ReceiptHandle":
+    if name == "ReceiptHandle" and _is_handle_with_spaces(value):
         # Amazon's sample requests, and who follows them, send the plus signs of a handle as they are: as spaces.
         return value.replace(" ", "+")
     return _number(name, value) if isinstance(shape, inspect.IntType) else value
@@ -131,7 +134,8 @@ def _list(name: str, shape: inspect.ListType, tree: Tree, action: str) -> list[A
         entries = [_struct(item, branch, action) for branch in branches if isinstance(branch, dict)]
         # No entries at all is an empty batch, and has an error of its own.
         return entries
-    found = tree.get(_LISTS.get(name, name))
+    # botocore sends a list without members as the list's own name, without a value.
+    found = tree.get(_LISTS.get(name, name), tree.get(name))
     if found is None:
         return None
     if isinstance(found, str):

@@ -10,18 +10,31 @@ import sqsqlite
 from sqsqlite import ManualClock, boto
 from sqsqlite.store import wake
 from tests.behaviour.bound_queue import BoundQueue
-from tests.behaviour.endpoint import endpoint
+from tests.behaviour.endpoint import endpoint, query_endpoint
 
 # Each takes a path and the options of `connect`, and gives something with boto3's methods and `close`.
 DOORS = {
     "client": sqsqlite.client,
     "boto3": boto.client,
     "serve": endpoint,
+    "query": query_endpoint,
+}
+
+
+# What Query can't tell, by test.
+_XML_HAS_NO_EMPTY_LIST = "a list in XML is its elements, one after the other: without any it is not there"
+QUERY_GAPS = {
+    "test_a_queue_without_tasks_has_an_empty_list": _XML_HAS_NO_EMPTY_LIST,
+    "test_sources_are_listed_by_name": _XML_HAS_NO_EMPTY_LIST,
+    "test_the_lower_case_message_stands_beside_errors_whose_codes_are_their_shapes": "errors have one message and code",
 }
 
 
 @pytest.fixture(params=DOORS)
 def door(request):
+    gap = QUERY_GAPS.get(request.function.__name__) if request.param == "query" else None
+    if gap is not None:
+        request.applymarker(pytest.mark.xfail(reason=gap))
     return DOORS[request.param]
 
 

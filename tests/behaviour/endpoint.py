@@ -7,16 +7,21 @@ from botocore.config import Config
 
 from sqsqlite.service.opening import open_store
 from sqsqlite.wire.server import Server, ServerOptions
+from tests.behaviour.query_model import query_session
 
 
-def endpoint(path, **options):
-    """Serve the file in a thread; closing the client stops the server and closes the file."""
+def endpoint(path, session=boto3, **options):
+    """Serve the file in a thread; closing the client stops the server and closes the file.
+
+    Args:
+        session: makes the client.
+    """
     store = open_store(path, **options)
     server = Server(store, ServerOptions(port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
     host, port = server.address
-    client = boto3.client(
+    client = session.client(
         "sqs",
         endpoint_url=f"http://{host}:{port}",
         region_name=store.settings.region,
@@ -33,5 +38,11 @@ def endpoint(path, **options):
         store.close()
 
     client.close = close
+    client.speaks_query = client.meta.service_model.metadata["protocol"] == "query"
     client.waiting = lambda: server.waiting
     return client
+
+
+def query_endpoint(path, **options):
+    """The same for a client from before JSON."""
+    return endpoint(path, query_session(), **options)
