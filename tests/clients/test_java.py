@@ -1,0 +1,40 @@
+"""The AWS SDK for Java v2, which checks the MD5 of bodies and of attributes."""
+
+import shutil
+
+import pytest
+
+from tests.clients.tools import kept, need, run
+from tests.packaging.checkout import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
+
+EXAMPLE = ROOT / "docs" / "clients" / "java"
+ROUND_TRIP = ROOT / "tests" / "clients" / "programs" / "RoundTrip.java"
+
+
+@pytest.fixture
+def maven():
+    need("javac", "apt-get install openjdk-17-jdk-headless")
+    return need("mvn", "apt-get install maven")
+
+
+def test_messages_attributes_and_errors_make_the_round_trip_and_wrong_md5s_are_noticed(
+    maven, endpoint, conforms
+):
+    """A long poll too, by the asynchronous client. The MD5s are spoiled on their way to the SDK."""
+
+    def make(folder):
+        copy = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / 'jars'}"]
+        run(maven, "-B", "-q", "-f", EXAMPLE / "pom.xml", *copy)
+
+    jars = kept("java", EXAMPLE / "pom.xml", make=make) / "jars"
+    printed = endpoint.run("java", "-Dfile.encoding=UTF-8", "-cp", f"{jars}/*", ROUND_TRIP)
+    conforms("AWS SDK for Java v2", printed.strip())
+
+
+def test_example_runs(maven, endpoint, tmp_path):
+    """docs/clients/java, with the command that it names."""
+    folder = shutil.copytree(EXAMPLE, tmp_path / "java")
+    printed = endpoint.run(maven, "-B", "-q", "compile", "exec:java", seconds=600, cwd=folder)
+    assert "received: two chairs 1\nreceive 2 of: two chairs\n" in printed
