@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqsqlite import requests, shapes
-from sqsqlite.errors import ResourceNotFoundException
+from sqsqlite.errors import ResourceNotFoundException, TransactionInProgress
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dispatch import call
 from sqsqlite.service.move_tasks import find_task, list_tasks, start_message_move_task
@@ -64,8 +64,14 @@ class MoveTask:
     def wait(self, timeout: float | None = None) -> "MoveTask":
         """The task once it is over, or after `timeout` seconds as it is then.
 
-        Raises as `refreshed`.
+        Raises:
+            TransactionInProgress: this thread is in a transaction on the file, which keeps the task from going on.
+            ResourceNotFoundException: as `refreshed`.
         """
+        if self._store.turnstile.is_held_here:
+            raise TransactionInProgress(
+                "wait() inside a transaction would wait for ever: the task goes on when the transaction is over"
+            )
         deadline = None if timeout is None else time.monotonic() + timeout
         task = self.refreshed()
         while task.status == "RUNNING" and (deadline is None or time.monotonic() < deadline):

@@ -152,11 +152,16 @@ class Turnstile:
         Raises:
             TransactionInProgress: this is such a thread.
         """
-        holder = self._held.get(_TURN)
-        if holder is not None and holder.thread == threading.get_ident():
+        if self.is_held_here:
             raise TransactionInProgress(
                 "this thread already holds a write transaction on the file: pass it as `connection=`, or leave it first"
             )
+
+    @property
+    def is_held_here(self) -> bool:
+        """Whether this thread has the turn: until it gives it up, nobody writes."""
+        holder = self._held.get(_TURN)
+        return holder is not None and holder.thread == threading.get_ident()
 
     def leave(self, holder: Holder) -> None:
         """Give the turn up, if `holder` has it; once more does no harm."""

@@ -187,3 +187,16 @@ def test_what_the_transaction_has_sent_is_moved_too(sqs, dead, first):
         dead.send("a")
         task = dead.start_move_task(target)
     assert (task.to_move_count, task.wait(20).moved_count) == (1, 1)
+
+
+def test_a_wait_inside_a_transaction_is_refused_at_once(sqs, dead, first):
+    """The transaction holds the turn that the task needs: it would wait for ever."""
+    let_die(first, 1, "a")
+    task = dead.start_move_task(max_messages_per_second=1)
+    with sqs.transaction():
+        assert task.refreshed().status == "RUNNING"
+        with pytest.raises(errors.TransactionInProgress, match="wait"):
+            task.wait()
+    with sqs.engine.begin(), pytest.raises(errors.TransactionInProgress, match="wait"):
+        task.wait()
+    assert task.wait(0).status == "RUNNING"
