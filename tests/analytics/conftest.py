@@ -36,9 +36,10 @@ def jar():
 
 @pytest.fixture(scope="session")
 def session(jar):
-    from sqsqlite.analytics.spark import spark_session
+    from sqsqlite.analytics import spark
 
-    with spark_session(master="local[2]", conf=QUICK, jar=jar) as session:
+    spark.NICE = 0  # the other process of the tests would leave it little
+    with spark.spark_session(master="local[2]", conf=QUICK, jar=jar) as session:
         yield session
 
 

@@ -16,6 +16,8 @@ from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 from tests.analytics import oracles
 
+pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
+
 MESSAGES = "SELECT count(*) AS n FROM sqs_facts"
 
 
