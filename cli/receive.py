@@ -79,6 +79,9 @@ def receive(
     rest of its group waits too, so at most ten of a group come until these are deleted, as --exec and --loop --delete
     do on the way.
 
+    A visibility timeout of 0 hides nothing, so that one receive of ten at most is made and none comes twice. Each
+    receive counts, and may be the one that sends a message to the dead-letter queue: `sqsqlite peek` looks only.
+
     With --exec the shell runs COMMAND once a message. Exit 0 deletes the message; any other leaves it to its
     visibility timeout, or shows it again after --retry-after. While COMMAND runs the timeout is extended. It finds
     SQSQLITE_QUEUE, SQSQLITE_MESSAGE_ID, SQSQLITE_RECEIVE_COUNT, SQSQLITE_RECEIPT_HANDLE, SQSQLITE_SENT_AT,
@@ -92,6 +95,11 @@ def receive(
     if retry_after is not None:
         _check_visibility_timeout(line, retry_after)
     with line.naming(source.name):  # another may delete it meanwhile
+        if loop and not source.visibility_timeout:
+            raise click.UsageError(
+                "--loop with a visibility timeout of 0 would receive the same messages again and again: "
+                "--visibility-timeout says another, `sqsqlite peek` and `sqsqlite tail -f` only look"
+            )
         if command is not None:
             from sqsqlite.cli.work import Work
 
@@ -158,15 +166,24 @@ class Receiving:
         return found
 
     def up_to(self, number: int) -> Iterator[list[dict[str, Any]]]:
-        """So many messages, by tens: waits for the first ones only, ends where there are no more."""
+        """So many messages, by tens: waits for the first ones only, ends where there are no more.
+
+        With a visibility timeout of 0 ten at most: the next receive would bring the same ones.
+        """
         wait = self._wait
         while number and (found := self.some(number, wait=wait)):
             yield found
             number -= len(found)
             wait = 0
+            if number and not self.visibility_timeout:
+                return
 
     def one_by_one(self, number: int) -> Iterator[list[dict[str, Any]]]:
         """The same, one a call."""
+        if not self.visibility_timeout:
+            for message in self.some(number, wait=self._wait):
+                yield [message]
+            return
         for place in range(number):
             found = self.some(1, wait=0 if place else self._wait)
             if not found:

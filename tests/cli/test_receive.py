@@ -218,3 +218,35 @@ def test_the_wait_is_for_the_first_messages_only(sqs, queue):
     portions = source.up_to(30)
     assert [len(next(portions)), len(next(portions))] == [10, 2]
     assert list(portions) == []
+
+
+@pytest.mark.parametrize("own", [0, 30])
+def test_with_a_visibility_timeout_of_0_no_message_comes_twice(run, queue, own):
+    """Each receive is counted, and may be the one too many: the queue's own 0 is as good as a given one."""
+    queue.set_attributes({"VisibilityTimeout": own})
+    queue.send_many(["a", "b", "c"])
+    words = ["--visibility-timeout", 0] if own else []
+    assert [row["body"] for row in run("receive", "orders", "-n", 10, *words).rows] == ["a", "b", "c"]
+    assert [message.receive_count for message in queue.peek()] == [1, 1, 1]
+
+
+def test_with_a_visibility_timeout_of_0_ten_are_received_at_most(run, queue):
+    queue.send_many([str(number) for number in range(12)])
+    assert len(run("receive", "orders", "-n", 25, "--visibility-timeout", 0).rows) == 10
+    assert sorted(message.receive_count for message in queue.peek(20)) == [0] * 2 + [1] * 10
+
+
+def test_with_a_visibility_timeout_of_0_a_command_gets_each_message_once(run, queue, path):
+    queue.send_many(["a", "b"])
+    ran = run("receive", "orders", "-n", 5, "--visibility-timeout", 0, "--exec", "cat >> got")
+    assert (path.parent / "got").read_text() == "ab"
+    assert "0 done, 2 failed" in ran.err
+
+
+@pytest.mark.parametrize("words", [[], ["--exec", "true"], ["--delete"]], ids=" ".join)
+def test_a_loop_with_a_visibility_timeout_of_0_is_refused(run, queue, words):
+    queue.send("hi")
+    refused = run("receive", "orders", "--loop", "--visibility-timeout", 0, *words)
+    assert refused.code == 2
+    assert "peek" in refused.err
+    assert queue.peek()[0].receive_count == 0
