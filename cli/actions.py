@@ -15,7 +15,7 @@ from sqsqlite.cli.attribute_names import AttributeName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure
 from sqsqlite.cli.options import span
-from sqsqlite.cli.queue_names import QueueName
+from sqsqlite.cli.queue_names import QueueName, told_of_fifo
 from sqsqlite.cli.shorthand import fit, load, structure, without_none
 from sqsqlite.cli.skeleton import skeleton
 from sqsqlite.cli.verbs import VERBS
@@ -237,7 +237,9 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
             )
             result = {name: found for name, found in pages.build_full_result().items() if found}
         else:
-            result = getattr(client, verb.replace("-", "_"))(**parameters)
+            made = parameters if verb in _CREATING else {}
+            with told_of_fifo(made, "--attributes FifoQueue=true makes one"):
+                result = getattr(client, verb.replace("-", "_"))(**parameters)
             del result["ResponseMetadata"]
     line.output.document(_json_value(result))
     if result.get("Failed"):

@@ -1,15 +1,16 @@
 """The QUEUE of a command line, and the names that the shell completes it with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.failures import Failure
+from sqsqlite.cli.failures import Failure, failure_of
 from sqsqlite.cli.options import given
-from sqsqlite.errors import SQSQLiteError
+from sqsqlite.errors import InvalidAttributeName, InvalidParameterValue, SQSQLiteError
 
 
 class QueueName(click.types.StringParamType):
@@ -44,3 +45,23 @@ def _from_environment() -> dict[str, Any]:
 def queue_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     """The argument QUEUE, as `queue`."""
     return click.argument("queue", metavar="QUEUE", type=QueueName())(function)
+
+
+@contextmanager
+def told_of_fifo(parameters: Mapping[str, Any], remedy: str) -> Iterator[None]:
+    """Add to a refused CreateQueue that a FIFO queue is what it asks for, if it is.
+
+    Args:
+        parameters: by SQS's names; without QueueName nothing is added.
+        remedy: what makes such a queue, on this command line.
+    """
+    try:
+        yield
+    except (InvalidAttributeName, InvalidParameterValue) as error:
+        name, attributes = parameters.get("QueueName"), parameters.get("Attributes") or {}
+        from sqsqlite._api import asks_for_fifo
+
+        why = asks_for_fifo(name, attributes) if isinstance(name, str) else None
+        if why is None:
+            raise
+        raise Failure(f"{failure_of(error).message}\nhint: {why}: {remedy}") from error

@@ -8,7 +8,7 @@ from sqsqlite import limits
 from sqsqlite.cli.attribute_names import AttributeName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.options import span
-from sqsqlite.cli.queue_names import QueueName, queue_argument
+from sqsqlite.cli.queue_names import QueueName, queue_argument, told_of_fifo
 from sqsqlite.cli.table import Column, age
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def create(
             "maxReceiveCount": _RECEIVES if max_receive_count is None else max_receive_count,
         }
         given["Attributes"]["RedrivePolicy"] = json.dumps(policy)
-    sqs.client.create_queue(**given)
+    with told_of_fifo(given, "the name says which it is"):
+        sqs.client.create_queue(**given)
     line.say(f"{queue}: ready in {line.path}")
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from sqsqlite import requests
 from sqsqlite._queue import Queue, attribute_texts, name_missing_queue
-from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.errors import InvalidAttributeName, InvalidParameterValue, QueueDoesNotExist
 from sqsqlite.names import DEFAULT_REGION, queue_arn, queue_name
+from sqsqlite.queue_attributes import FIFO_ONLY
 from sqsqlite.service import inspect, metrics
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dispatch import call
@@ -134,7 +135,8 @@ class SQS:
             ValueError: one of `dead_letter_queue` and `max_receive_count` alone, or either beside `redrive_policy`.
             QueueNameExists: it exists with another value of an attribute given here.
             QueueDeletedRecently: one of this name was deleted within the last 60 s.
-            InvalidParameterValue, InvalidAttributeValue, InvalidAttributeName: not as SQS allows.
+            InvalidParameterValue, InvalidAttributeValue, InvalidAttributeName: not as SQS allows. Where `fifo=True` is
+                what is missing, a note on the error says so.
         Source: API_CreateQueue.
         """
         if dead_letter_queue is not None or max_receive_count is not None:
@@ -159,7 +161,13 @@ class SQS:
         parameters: dict[str, Any] = {"QueueName": name, "Attributes": attribute_texts(given)}
         if tags is not None:
             parameters["tags"] = dict(tags)
-        call(self._store, requests.CreateQueue, parameters)
+        try:
+            call(self._store, requests.CreateQueue, parameters)
+        except (InvalidParameterValue, InvalidAttributeName) as error:
+            why = asks_for_fifo(name, parameters["Attributes"])
+            if why is not None:
+                error.add_note(f"{why}: fifo=True makes one")
+            raise
         return Queue(self._store, name)
 
     def _short_policy(
@@ -249,3 +257,17 @@ class SQS:
 def _account_and_name(given: Any) -> tuple[str | None, Any]:
     """What is no text goes on as it is: the request refuses it, as CreateQueue's does."""
     return queue_name(given) if isinstance(given, str) else (None, given)
+
+
+def asks_for_fifo(name: str, attributes: Mapping[str, str]) -> str | None:
+    """What of a CreateQueue without FifoQueue only a FIFO queue can have: SQS's answers to these don't say so.
+
+    Args:
+        attributes: by SQS's names.
+    """
+    if attributes.get("FifoQueue", "").lower() == "true":
+        return None
+    if name.endswith(".fifo"):
+        return "only a FIFO queue has a name that ends in .fifo"
+    given = [attribute for attribute in attributes if attribute in FIFO_ONLY]
+    return f"only a FIFO queue, whose name ends in .fifo, has {', '.join(given)}" if given else None

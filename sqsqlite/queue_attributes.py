@@ -414,6 +414,9 @@ _READ_ONLY: dict[str, Callable[[Mapping[str, Any], tuple[int, int, int], str], s
 SETTABLE = tuple(_SETTABLE)
 """Names of the attributes that CreateQueue and SetQueueAttributes take."""
 
+FIFO_ONLY = tuple(name for name, attribute in _SETTABLE.items() if attribute.fifo_only)
+"""Names of those of them that standard queues don't have."""
+
 READ_ONLY = tuple(_READ_ONLY)
 """Names of those that GetQueueAttributes alone knows."""
 

@@ -54,6 +54,29 @@ def test_fifo_without_its_suffix_is_refused_in_sqss_words(sqs):
         sqs.create_queue("orders", fifo=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "text"),
+    [
+        ("orders.fifo", {}, "Can only include alphanumeric characters"),
+        ("orders", {"content_based_deduplication": True}, "Unknown Attribute ContentBasedDeduplication"),
+        ("orders", {"deduplication_scope": "queue"}, "only when FifoQueue is set to true"),
+    ],
+)
+def test_what_only_a_fifo_queue_can_have_is_refused_with_a_note_of_fifo(sqs, name, given, text):
+    """SQS's own words stay as they are."""
+    with pytest.raises(errors.SQSError, match=text) as refused:
+        sqs.create_queue(name, **given)
+    [note] = refused.value.__notes__
+    assert note.endswith("fifo=True makes one")
+
+
+def test_a_refusal_of_something_else_has_no_note_of_fifo(sqs):
+    for name, given in (("orders.fifo", {"fifo": True, "visibility_timeout": -1}), ("no name", {})):
+        with pytest.raises(errors.SQSError) as refused:
+            sqs.create_queue(name, **given)
+        assert not hasattr(refused.value, "__notes__")
+
+
 def test_attributes_of_fifo_queues_need_fifo(sqs):
     with pytest.raises(errors.InvalidAttributeName):
         sqs.create_queue("orders", content_based_deduplication=True)

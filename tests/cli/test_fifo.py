@@ -22,6 +22,20 @@ def test_a_name_that_ends_in_fifo_makes_a_fifo_queue(run, sqs):
     assert run("create", "orders", "-a", "FifoQueue=true").code == 1
 
 
+def test_what_only_a_fifo_queue_can_have_is_refused_with_a_hint(run, path):
+    for words in (
+        ["--queue-name", "one.fifo"],
+        ["--queue-name", "one", "--attributes", "DeduplicationScope=queue"],
+    ):
+        refused = run("create-queue", *words)
+        assert refused.code == 1
+        assert refused.err.endswith("--attributes FifoQueue=true makes one\n")
+    refused = run("create", "one", "-a", "ContentBasedDeduplication=true")
+    assert (refused.code, "ends in .fifo" in refused.err) == (1, True)
+    refused = run("create-queue", "--queue-name", "no name")
+    assert (refused.code, "hint" in refused.err) == (1, False)
+
+
 def test_send_makes_one_too(run, sqs):
     words = ["--create", "--group", "g", "--deduplication-id", "1"]
     assert run("send", "new.fifo", "a", *words).rows[0]["sequence_number"] is not None
