@@ -6,7 +6,7 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
 from sqsqlite.names import queue_name
@@ -15,7 +15,7 @@ from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.body import Disconnected, read_body
-from sqsqlite.wire.exchange import Answer, Exchange, WireProtocol
+from sqsqlite.wire.exchange import IS_GONE, Answer, Exchange, WireProtocol
 from sqsqlite.wire.failures import FAILED, InternalFailure, failure_of
 from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
 from sqsqlite.wire.operations import Operations
@@ -24,7 +24,7 @@ from sqsqlite.wire.served import Observe, Served
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
-    from sqsqlite.responses import Response
+    from sqsqlite.responses import ReceiveMessageResponse, Response
     from sqsqlite.store.store import Store
     from sqsqlite.wire.access import Access, Identity
     from sqsqlite.wire.metrics import Metrics
@@ -130,7 +130,8 @@ class Application:
         if page is not None:
             await _send(send, page)
             return
-        answer = await self._answer(exchange, receive)
+        extensions = scope.get("extensions") or {}
+        answer = await self._answer(exchange, _Client(receive, extensions.get(IS_GONE, _never)))
         await _send(send, answer)
         self._tell(exchange, answer, time.perf_counter() - started)
 
@@ -151,7 +152,7 @@ class Application:
         for observe in self._observers:
             observe(served)
 
-    async def _answer(self, exchange: Exchange, receive: Receive) -> Answer:
+    async def _answer(self, exchange: Exchange, client: "_Client") -> Answer:
         protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
         try:
             action = protocol.action(exchange)
@@ -167,7 +168,7 @@ class Application:
             request = self._read(protocol, exchange, kind, caller)
             exchange.queue = _queue_of(request)
             caller = self._access.authorize(exchange, identity, request, caller)
-            return protocol.answer(exchange, kind, await self._execute(request, caller, receive))
+            return protocol.answer(exchange, kind, await self._execute(request, caller, client))
         except SQSError as error:
             refusal = error
         except StoreError as error:
@@ -179,17 +180,21 @@ class Application:
         exchange.code = refusal.query_code
         return protocol.refuse(exchange, refusal)
 
-    async def _execute(self, request: "Request", caller: Caller, receive: Receive) -> "Response":
+    async def _execute(self, request: "Request", caller: Caller, client: "_Client") -> "Response":
         assert self._operations is not None
         gone = asyncio.get_running_loop().create_future()
         if not isinstance(request, ReceiveMessage):
             return await self._operations.execute(request, caller, gone)
         # No lease for a client that has gone: the only action that must know.
-        watch = asyncio.ensure_future(_watch(receive, gone))
+        watch = asyncio.ensure_future(_watch(client.receive, gone))
         try:
-            return await self._operations.execute(request, caller, gone)
+            response = await self._operations.execute(request, caller, gone)
         finally:
             watch.cancel()
+        if client.is_gone():
+            # A moment ago: the watch has not heard of it yet. From here to the socket nothing waits.
+            await self._operations.give_back(cast("ReceiveMessageResponse", response), request, caller)
+        return response
 
     def _caller(self, exchange: Exchange, identity: "Identity") -> Caller:
         host = exchange.header(b"host") or "localhost"
@@ -208,6 +213,22 @@ class Application:
                 with self._store.reading() as connection:
                     lookup.find(connection.execute, url, caller)
             raise
+
+
+class _Client(NamedTuple):
+    """Who waits for an answer.
+
+    Attributes:
+        receive: gives a message when the connection is closed.
+        is_gone: whether it is, at this very moment; False where the server can't tell.
+    """
+
+    receive: Receive
+    is_gone: Callable[[], bool]
+
+
+def _never() -> bool:
+    return False
 
 
 def _queue_of(request: "Request") -> str:

@@ -11,6 +11,9 @@ from sqsqlite.responses import Response
 
 Headers = list[tuple[bytes, bytes]]
 
+IS_GONE = "sqsqlite.is_gone"
+"""Among an ASGI scope's extensions: a function that tells whether the client has closed the connection."""
+
 
 @dataclass(slots=True)
 class Exchange:

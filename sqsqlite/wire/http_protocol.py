@@ -14,6 +14,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from sqsqlite.wire.exchange import IS_GONE
 from sqsqlite.wire.http_limits import Shared
 
 # Seconds in which a client that is still sending may read why it was refused.
@@ -152,6 +153,8 @@ class HttpProtocol(HttpToolsProtocol):
         if self._wrong is not None:
             raise ValueError(self._wrong)
         super().on_headers_complete()
+        cycle = self.cycle
+        self.scope["extensions"] = {IS_GONE: lambda: cycle.disconnected}  # type: ignore[dict-item]
         self._in_head = False
         self._due = self.loop.time() + self._limits.body_seconds
 

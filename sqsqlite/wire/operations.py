@@ -13,7 +13,7 @@ from sqsqlite.wire.polls import Polls
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
-    from sqsqlite.responses import Response
+    from sqsqlite.responses import ReceiveMessageResponse, Response
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
 
@@ -60,6 +60,12 @@ class Operations:
             return await self._polls.receive(request, caller, gone)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, dispatch.execute_read, self.store, request, caller)
+
+    async def give_back(
+        self, response: "ReceiveMessageResponse", request: "requests.ReceiveMessage", caller: "Caller"
+    ) -> None:
+        """Make the messages of a receive visible that nobody will read."""
+        await self._polls.give_back(response, request, caller)
 
     @property
     def waiting(self) -> int:

@@ -5,10 +5,12 @@ front until a claim finds nothing. A poll whose client has gone gets no lease.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from typing import TYPE_CHECKING
 
 from sqsqlite import requests
+from sqsqlite.errors import SQSQLiteError
 from sqsqlite.responses import ReceiveMessageResponse
 from sqsqlite.service import leases, receive
 from sqsqlite.wire.alarm import Alarm
@@ -174,7 +176,7 @@ class Polls:
             if response.messages:
                 store.found_empty.discard(request.queue_url)
                 if gone.done():
-                    await self._give_back(response, request, caller)
+                    await self.give_back(response, request, caller)
                 return ReceiveMessageResponse() if gone.done() else response
         store.found_empty.add(request.queue_url)
         found = receive.look(store, request, caller)
@@ -215,20 +217,24 @@ class Polls:
             return False, next_at
         self.store.found_empty.discard(poll.request.queue_url)
         if poll.answer.done():
-            await self._give_back(response, poll.request, poll.caller)
+            await self.give_back(response, poll.request, poll.caller)
         else:
             poll.answer.set_result(response)
         return True, None
 
-    async def _give_back(
+    async def give_back(
         self, response: ReceiveMessageResponse, request: "ReceiveMessage", caller: "Caller"
     ) -> None:
-        """The client left while its messages were claimed: they are visible again at once."""
+        """The client left while its messages were claimed: they are visible again at once.
+
+        Where that fails they are after their visibility timeout: nobody waits for the error, and others stand in line.
+        """
         for message in response.messages or []:
             change = requests.ChangeMessageVisibility(
                 queue_url=request.queue_url, receipt_handle=message.receipt_handle, visibility_timeout=0
             )
-            await self._commits.submit(leases.change_message_visibility, change, caller)
+            with contextlib.suppress(SQSQLiteError):
+                await self._commits.submit(leases.change_message_visibility, change, caller)
 
     def set_alarm(self) -> None:
         """Ring for the line that is next."""

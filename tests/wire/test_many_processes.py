@@ -1,0 +1,67 @@
+"""Servers and programs on one file at once, each a process of its own: every message is handed over once."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import sqsqlite
+from tests.cli.serving import served
+
+# Sends and receives through the embedded API, and prints what it has received.
+PROGRAM = """
+import sys, sqsqlite
+path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+with sqsqlite.connect(path, synchronous="NORMAL") as sqs:
+    queue = sqs.queue("q")
+    for number in range(count):
+        queue.send(f"{name}-{number}")
+    while messages := queue.receive(10, wait=3):
+        for message in messages:
+            print(message.body)
+            message.delete()
+"""
+
+
+def work(client, url, name, count):
+    """The same through a server."""
+    received = []
+    for number in range(count):
+        client.send_message(QueueUrl=url, MessageBody=f"{name}-{number}")
+    while True:
+        answer = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=3)
+        if "Messages" not in answer:
+            return received
+        received += [message["Body"] for message in answer["Messages"]]
+        for message in answer["Messages"]:
+            client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+
+@pytest.mark.slow
+def test_two_servers_and_two_programs_share_a_queue(path):
+    with sqsqlite.connect(path, synchronous="NORMAL") as sqs:
+        queue = sqs.create_queue("q", visibility_timeout=600)
+        options = ("--synchronous", "NORMAL")
+        with served(path, *options) as first, served(path, *options) as second, ThreadPoolExecutor() as pool:
+            programs = [
+                subprocess.Popen(
+                    [sys.executable, "-c", PROGRAM, str(path), f"program{number}", "200"],
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                for number in range(2)
+            ]
+            clients = [server.client() for server in (first, second) for _ in range(2)]
+            works = [
+                pool.submit(work, client, queue.url, f"client{n}", 100) for n, client in enumerate(clients)
+            ]
+            received = [body for one in works for body in one.result(50)]
+            for program in programs:
+                received += program.communicate(timeout=50)[0].split()
+            for client in clients:
+                client.close()
+        sent = [f"program{n}-{number}" for n in range(2) for number in range(200)]
+        sent += [f"client{n}-{number}" for n in range(4) for number in range(100)]
+        assert sorted(received) == sorted(sent)
+        assert queue.attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
