@@ -229,43 +229,40 @@ def test_port_in_use_is_told(run):
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the children are found in /proc")
 
 
-def children(pid):
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def children(pid, count):
+    """Wait until a process has so many."""
+    while len(found := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()) != count:
+        pass
+    return [int(word) for word in found]
+
+
+def until_started(server, count):
+    """Each says so after it could serve: one that ends before would end all."""
+    while sum('"event":"started"' in line for line in server.said) < count:
+        pass
 
 
 @LINUX
 def test_processes_share_a_port_and_a_dead_one_is_replaced(path, sqs):
-    with served(path, "--processes", "2", "--synchronous", "NORMAL") as server:
-        client = server.client()
-        client.send_message(QueueUrl="orders", MessageBody="first")
-        first, second = children(server.process.pid)
-        # Each has said that it can serve before it is asked, or the end of one would end all.
-        until_both_serve(server, first, second)
+    with served(path, "--processes", "2", "--synchronous", "NORMAL", "--log", "-") as server:
+        server.client().send_message(QueueUrl="orders", MessageBody="first")
+        until_started(server, 2)
+        first, second = children(server.process.pid, 2)
         os.kill(first, signal.SIGKILL)
         server.until_said(rf"process {first} ended \(signal 9\): another takes its place")
+        until_started(server, 3)
         for number in range(20):
             server.client().send_message(QueueUrl="orders", MessageBody=str(number))
-        assert second in children(server.process.pid)
-        assert len(children(server.process.pid)) == 2
+        assert second in children(server.process.pid, 2)
         assert server.end(signal.SIGTERM) == 0
     assert len(sqs.queue("orders")) == 21
 
 
-def until_both_serve(server, *pids):
-    """Both have the file open: what they open it for is to serve."""
-    while any(not any("queues.db" in os.readlink(f) for f in descriptors(pid)) for pid in pids):
-        server.client().list_queues()
-
-
-def descriptors(pid):
-    return [link for link in Path(f"/proc/{pid}/fd").iterdir() if os.path.lexists(link)]
-
-
 @LINUX
 def test_processes_end_with_a_parent_that_is_killed(path, sqs):
-    with served(path, "--processes", "2") as server:
-        pids = children(server.process.pid)
-        until_both_serve(server, *pids)
+    with served(path, "--processes", "2", "--log", "-") as server:
+        until_started(server, 2)
+        pids = children(server.process.pid, 2)
         server.process.kill()
         server.process.wait()
         while any(Path(f"/proc/{pid}").exists() for pid in pids):
@@ -291,8 +288,6 @@ def test_process_that_ends_before_it_is_ready_ends_all(work, expected):
     ) as run:
         if expected is None:
             expected = 1
-            while len(found := children(run.pid)) < 3:
-                pass
-            os.kill(found[1], signal.SIGKILL)
+            os.kill(children(run.pid, 3)[1], signal.SIGKILL)
         out, _ = run.communicate(timeout=30)
     assert (run.returncode, out) == (expected, b"")
