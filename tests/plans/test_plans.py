@@ -21,7 +21,6 @@ ALLOWED = {
     "COUNT_ACTIVE_MOVE_TASKS": "goes through the unfinished tasks, which the index holds alone: 100 an account",
     "LIST_UNFINISHED_MOVE_TASKS": "the same",
     "LEAVE_MOVE_TASKS": "the same, once a process that has moved messages",
-    "LIST_ACCOUNTS": "for the page of metrics alone, which then reads every queue",
     "LIST_ACCESS_KEYS": "by the command alone: every key is wanted",
     "DELETE_EXPIRED_ACCESS_KEYS": "by the command alone, when it makes a key",
     "DELETE_OLD_ACTIVITY": "in upkeep: the list of queue ids, itself found by seeks, is gone through once",
