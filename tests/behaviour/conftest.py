@@ -3,6 +3,7 @@
 import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
+from zlib import crc32
 
 import pytest
 
@@ -28,6 +29,20 @@ QUERY_GAPS = {
     "test_sources_are_listed_by_name": _XML_HAS_NO_EMPTY_LIST,
     "test_the_lower_case_message_stands_beside_errors_whose_codes_are_their_shapes": "errors have one message and code",
 }
+
+
+# Through a socket a test takes several times as long: of these doors' tests one in three runs by default.
+THROUGH_A_SOCKET = {"serve", "query"}
+ONE_IN = 3
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The others are slow ones. Which, goes by their names, so that it is the same in each process and run."""
+    for item in items:
+        door = item.callspec.params.get("door") if hasattr(item, "callspec") else None
+        if door in THROUGH_A_SOCKET and crc32(item.originalname.encode()) % ONE_IN:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(params=DOORS)
