@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from sqsqlite import requests
-from sqsqlite._queue import Queue, attribute_texts, name_missing_queue
+from sqsqlite._queue import Queue, name_missing_queue
+from sqsqlite._queue_settings import attribute_texts, attributes_of
 from sqsqlite.errors import InvalidAttributeName, InvalidParameterValue, QueueDoesNotExist
-from sqsqlite.names import DEFAULT_REGION, queue_arn, queue_name
+from sqsqlite.names import DEFAULT_REGION, queue_name
 from sqsqlite.queue_attributes import FIFO_ONLY
 from sqsqlite.service import inspect, metrics
 from sqsqlite.service.caller import LOCAL
@@ -139,25 +140,25 @@ class SQS:
                 what is missing, a note on the error says so.
         Source: API_CreateQueue.
         """
-        if dead_letter_queue is not None or max_receive_count is not None:
-            redrive_policy = self._short_policy(dead_letter_queue, max_receive_count, redrive_policy)
-        given = {
-            "FifoQueue": True if fifo else None,
-            "DelaySeconds": delay_seconds,
-            "MaximumMessageSize": maximum_message_size,
-            "MessageRetentionPeriod": message_retention_period,
-            "ReceiveMessageWaitTimeSeconds": receive_message_wait_time_seconds,
-            "VisibilityTimeout": visibility_timeout,
-            "RedrivePolicy": redrive_policy,
-            "RedriveAllowPolicy": redrive_allow_policy,
-            "Policy": policy,
-            "KmsMasterKeyId": kms_master_key_id,
-            "KmsDataKeyReusePeriodSeconds": kms_data_key_reuse_period_seconds,
-            "SqsManagedSseEnabled": sqs_managed_sse_enabled,
-            "ContentBasedDeduplication": content_based_deduplication,
-            "DeduplicationScope": deduplication_scope,
-            "FifoThroughputLimit": fifo_throughput_limit,
+        settings = {
+            "delay_seconds": delay_seconds,
+            "maximum_message_size": maximum_message_size,
+            "message_retention_period": message_retention_period,
+            "receive_message_wait_time_seconds": receive_message_wait_time_seconds,
+            "visibility_timeout": visibility_timeout,
+            "redrive_policy": redrive_policy,
+            "redrive_allow_policy": redrive_allow_policy,
+            "policy": policy,
+            "kms_master_key_id": kms_master_key_id,
+            "kms_data_key_reuse_period_seconds": kms_data_key_reuse_period_seconds,
+            "sqs_managed_sse_enabled": sqs_managed_sse_enabled,
+            "content_based_deduplication": content_based_deduplication,
+            "deduplication_scope": deduplication_scope,
+            "fifo_throughput_limit": fifo_throughput_limit,
+            "dead_letter_queue": dead_letter_queue,
+            "max_receive_count": max_receive_count,
         }
+        given = {"FifoQueue": True if fifo else None, **attributes_of(self._store, settings)}
         parameters: dict[str, Any] = {"QueueName": name, "Attributes": attribute_texts(given)}
         if tags is not None:
             parameters["tags"] = dict(tags)
@@ -169,26 +170,6 @@ class SQS:
                 error.add_note(f"{why}: fifo=True makes one")
             raise
         return Queue(self._store, name)
-
-    def _short_policy(
-        self, queue: "Queue | str | None", max_receive_count: int | None, policy: Any
-    ) -> dict[str, Any]:
-        """The RedrivePolicy of `dead_letter_queue` and `max_receive_count`."""
-        if policy is not None:
-            raise ValueError(
-                "redrive_policy stands alone: dead_letter_queue and max_receive_count say the same"
-            )
-        if queue is None or max_receive_count is None:
-            raise ValueError(
-                f"dead_letter_queue={queue!r}, max_receive_count={max_receive_count!r}: "
-                "both are needed, a queue and 1 to 1,000 receives"
-            )
-        arn = queue.arn if isinstance(queue, Queue) else self._arn(queue)
-        return {"deadLetterTargetArn": arn, "maxReceiveCount": max_receive_count}
-
-    def _arn(self, name: str) -> str:
-        account_id, plain = queue_name(name)
-        return queue_arn(self._store.settings.region, account_id or LOCAL.account_id, plain)
 
     def queue(self, name: str) -> "Queue":
         """An existing queue by name, URL or ARN.

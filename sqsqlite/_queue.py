@@ -1,15 +1,15 @@
 """A queue as the Python door shows it."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from sqsqlite import _move_task, requests
 from sqsqlite._message import Message, SentMessage, to_attributes
 from sqsqlite._move_task import MoveTask
+from sqsqlite._queue_settings import QueueSettings, arn_of, attribute_texts, attributes_of
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.limits import LOOKED_AT
-from sqsqlite.names import queue_arn, queue_name, queue_url
+from sqsqlite.names import queue_arn, queue_url
 from sqsqlite.service import bulk, inspect, metrics
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dispatch import call
@@ -212,21 +212,33 @@ class Queue:
         found: dict[str, str] = response.attributes
         return found
 
-    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Set attributes by SQS's names: all of them or, when one is refused, none.
+    def set_attributes(
+        self, attributes: Mapping[str, Any] | None = None, **settings: Unpack[QueueSettings]
+    ) -> None:
+        """Set attributes: all of them or, when one is refused, none.
+
+        Args:
+            attributes: by SQS's names.
+            settings: by the names that `SQS.create_queue` takes, its short form of RedrivePolicy too.
 
         Raises:
-            TypeError: `attributes` is no mapping.
-            ValueError: a value is None.
+            TypeError: `attributes` is no mapping, a setting is none of a queue's, or one attribute is given twice.
+            ValueError: a value is None, or as `SQS.create_queue`.
             InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue: not as SQS allows.
         Source: API_SetQueueAttributes.
         """
+        if attributes is None:
+            attributes = {}
         if not isinstance(attributes, Mapping):
             raise TypeError(f"attributes={attributes!r}: a mapping of names to values is allowed")
-        for name, value in attributes.items():
+        for name, value in (*attributes.items(), *settings.items()):
             if value is None:
                 raise ValueError(f"{name}=None: an attribute has a value; one that is to stay is left out")
-        self._call(requests.SetQueueAttributes, Attributes=attribute_texts(attributes))
+        named = attributes_of(self._store, settings)
+        twice = attributes.keys() & named.keys()
+        if twice:
+            raise TypeError(f"{', '.join(sorted(twice))}: given twice, by SQS's name and by Python's")
+        self._call(requests.SetQueueAttributes, Attributes=attribute_texts({**attributes, **named}))
 
     @property
     def tags(self) -> dict[str, str]:
@@ -290,7 +302,7 @@ class Queue:
         """
         parameters = {
             "SourceArn": self.arn,
-            "DestinationArn": self._arn_of(destination),
+            "DestinationArn": None if destination is None else arn_of(self._store, destination),
             "MaxNumberOfMessagesPerSecond": max_messages_per_second,
         }
         return _move_task.start(self._store, parameters, only)
@@ -302,12 +314,6 @@ class Queue:
             ResourceNotFoundException: this queue was deleted.
         """
         return _move_task.listed(self._store, self.arn, max_results)
-
-    def _arn_of(self, queue: "Queue | str | None") -> str | None:
-        if queue is None or isinstance(queue, Queue):
-            return None if queue is None else queue.arn
-        account_id, name = queue_name(queue)
-        return queue_arn(self._store.settings.region, account_id or LOCAL.account_id, name)
 
     def __len__(self) -> int:
         """Messages in the queue: visible, in flight and delayed."""
@@ -324,19 +330,6 @@ class Queue:
 def name_missing_queue(error: QueueDoesNotExist, name: str, store: Store) -> None:
     """Note which queue is missing, and where: SQS's sentence, which stays as it is, names neither."""
     error.add_note(f"No queue {name!r} in {store.path}")
-
-
-def attribute_texts(given: Mapping[str, Any]) -> dict[str, str]:
-    """Python values as the texts that SQS's attributes are; None is left out."""
-    texts = {}
-    for name, value in given.items():
-        if isinstance(value, bool):
-            texts[name] = "true" if value else "false"
-        elif isinstance(value, Mapping):
-            texts[name] = json.dumps(dict(value))
-        elif value is not None:
-            texts[name] = str(value)
-    return texts
 
 
 def _trace(trace_header: str | None) -> dict[str, Any] | None:

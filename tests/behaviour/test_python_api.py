@@ -380,6 +380,38 @@ def test_a_name_that_is_no_text_is_refused_alike(open_file, name):
             call(name)
 
 
+def test_attributes_are_set_by_the_keywords_of_create_queue_too(open_file, queue):
+    dead = open_file.create_queue("dead")
+    queue.set_attributes(visibility_timeout=3, sqs_managed_sse_enabled=False, policy="")
+    queue.set_attributes(dead_letter_queue=dead, max_receive_count=5)
+    queue.set_attributes({"DelaySeconds": 7}, message_retention_period=90)
+    found = queue.attributes
+    names = ("VisibilityTimeout", "SqsManagedSseEnabled", "DelaySeconds", "MessageRetentionPeriod")
+    assert [found[name] for name in names] == ["3", "false", "7", "90"]
+    assert json.loads(found["RedrivePolicy"]) == {"deadLetterTargetArn": dead.arn, "maxReceiveCount": 5}
+    queue.set_attributes(redrive_policy="")
+    assert "RedrivePolicy" not in queue.attributes
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "error", "text"),
+    [
+        ({}, {"visibility_timeuot": 3}, TypeError, "visibility_timeuot: no attribute"),
+        ({}, {"fifo": True}, TypeError, "fifo: no attribute"),
+        ({}, {"visibility_timeout": None}, ValueError, "visibility_timeout=None"),
+        ({"VisibilityTimeout": 3}, {"visibility_timeout": 4}, TypeError, "VisibilityTimeout: given twice"),
+        ({}, {"max_receive_count": 4}, ValueError, "both are needed"),
+        ({}, {"max_receive_count": 4, "redrive_policy": ""}, ValueError, "redrive_policy stands alone"),
+        ({}, {"delay_seconds": 7, "visibility_timeout": 43_201}, errors.InvalidAttributeValue, "Visib"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_and_none_is_set(queue, given, settings, error, text):
+    before = queue.attributes
+    with pytest.raises(error, match=text):
+        queue.set_attributes(given, **settings)
+    assert queue.attributes == before
+
+
 def test_the_files_client_sees_the_same_queues(open_file, queue):
     open_file.client.send_message(QueueUrl=queue.url, MessageBody="from the client")
     assert bodies(queue) == ["from the client"]

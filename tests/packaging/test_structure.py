@@ -22,6 +22,7 @@ LAYERS = (
         "_move_task",
         "_paginate",
         "_queue",
+        "_queue_settings",
         "analytics",
         "boto",
         "consumer",
