@@ -5,7 +5,6 @@
 
 import re
 from typing import Any
-from urllib.parse import parse_qsl
 
 from msgspec import inspect
 
@@ -13,13 +12,9 @@ from sqsqlite.errors import InvalidParameterValue
 from sqsqlite.parameters import missing
 from sqsqlite.requests import Request
 
-MOST_FIELDS = 5_000
-"""Parameters of one request; ten messages with ten attributes each are some 500."""
-
 # What int() takes besides is none: spaces, underscores, digits of other scripts.
 _is_number = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
 _is_handle_with_spaces = re.compile(r"[A-Za-z0-9/=+ ]*").fullmatch
-_line_end = re.compile(rb"[ \t]*\r?\n&")
 _is_index = re.compile(r"[0-9]{1,9}").fullmatch
 
 Tree = dict[str, Any]
@@ -41,32 +36,6 @@ _MAPS = {
     "Tags": ("Tag", "Key", "Value"),
     "tags": ("Tag", "Key", "Value"),
 }
-
-
-def parse_form(text: bytes) -> dict[str, str]:
-    """The fields of a query string or a form; of a repeated one the first.
-
-    A line may end in front of each `&`, as in Amazon's sample requests.
-
-    Raises:
-        InvalidParameterValue: too many, or bytes that are no UTF-8.
-    """
-    if b"\n" in text:
-        text = _line_end.sub(b"&", text)
-    try:
-        pairs = parse_qsl(
-            text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-        )
-    except UnicodeError as error:
-        raise InvalidParameterValue("The parameters are not UTF-8, percent-encoded.") from error
-    except ValueError as error:
-        raise InvalidParameterValue(
-            f"More than {MOST_FIELDS} parameters were sent, which no action takes."
-        ) from error
-    fields: dict[str, str] = {}
-    for name, value in pairs:
-        fields.setdefault(name, value)
-    return fields
 
 
 def to_tree(fields: dict[str, str]) -> Tree:

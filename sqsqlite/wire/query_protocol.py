@@ -12,7 +12,8 @@ from sqsqlite.limits import Limits
 from sqsqlite.requests import Request
 from sqsqlite.responses import Empty, Response
 from sqsqlite.wire.exchange import Answer, Exchange
-from sqsqlite.wire.form import parse_form, to_members, to_tree
+from sqsqlite.wire.form import to_members, to_tree
+from sqsqlite.wire.urlencoded import parse_form
 from sqsqlite.wire.xml import elements, escape
 
 _VERSIONS = ("2012-11-05", "2011-10-01", "2009-02-01", "2008-01-01")

@@ -1,13 +1,16 @@
 """Servers and programs on one file at once, each a process of its own: every message is handed over once."""
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 import sqsqlite
 from tests.cli.serving import served
+from tests.wire.raw import FORM, LIST_QUEUES, Connection, ask, json_of, post
 
 # Sends and receives through the embedded API, and prints what it has received.
 PROGRAM = """
@@ -65,3 +68,41 @@ def test_two_servers_and_two_programs_share_a_queue(path):
         sent += [f"client{n}-{number}" for n in range(4) for number in range(100)]
         assert sorted(received) == sorted(sent)
         assert queue.attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
+)
+def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
+    """Five times the bodies that fit are left unfinished; 500 heads too; documents that take most room when read."""
+    documents = [
+        b"[" * 8_000_000,
+        b'{"a":' * 1_600_000,
+        b'{"QueueUrl":"q","Entries":[' + b"{}," * 2_600_000 + b"{}]}",
+        b'{"QueueUrl":"q","x":[' + b"1," * 3_900_000 + b"1]}",
+    ]
+    forms = [
+        b"a=b&" * 2_000_000,
+        b"Action=SendMessage&MessageBody=" + b"%41" * 2_600_000,
+        b"x=" + b" " * 8_000_000 + b"\n",
+    ]
+    with served(path) as server, Connection(server.url) as good:
+        held = [Connection(server.url) for _ in range(160)]
+        for connection in held:
+            connection.send(post(b"x" * 8_000_000, b"Connection: close\r\n")[:-1])
+            assert good.ask(LIST_QUEUES).status == 200
+        for connection in held:
+            connection.close()
+        held = [Connection(server.url) for _ in range(500)]
+        for connection in held:
+            connection.send(b"GET / HTTP/1.1\r\nX: " + b"x" * 30_000)
+        for document in documents:
+            assert ask(server.url, json_of(b"SendMessageBatch", document)).status == 400
+        for form in forms:
+            assert ask(server.url, post(form, FORM)).status in (400, 404)
+        assert good.ask(LIST_QUEUES).status == 200
+        for connection in held:
+            connection.close()
+        [peak] = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
+    assert int(peak) < 450_000
