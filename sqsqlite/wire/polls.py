@@ -85,6 +85,10 @@ class _Line:
                 if not self.waiting:
                     return
                 await self._sleep(next_at)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told
+            for poll in self.waiting:
+                if not poll.answer.done():
+                    poll.answer.set_exception(error)
         finally:
             self._store.waker.forget(self._waiter)
             self._polls.lines.pop(self.queue_id, None)
