@@ -233,25 +233,29 @@ def p99(process):
 def producers(session, path, folder):
     """One producer that commits durably, alone and beside a report from snapshot to rows; and the WAL after it."""
     wal = Path(f"{path}-wal")
+
+    def wal_mb():
+        return wal.stat().st_size / 1e6 if wal.exists() else 0.0
+
     quiet, _ = p99(produce(path, 20))
     busy = produce(path, 20)
+    time.sleep(1)
     number = 0
     while busy.poll() is None and number < 20:
         number += 1
         facts = take_facts([path], folder / f"producer-{number}.facts")
-        largest = wal.stat().st_size
+        largest = wal_mb()
         spark_rows(session, facts, "backlog")
         facts.path.unlink()
         if number == 1:
-            tell("WAL at the end of the snapshot, MB", f"{largest / 1e6:.1f}")
+            tell("WAL at the end of the snapshot, MB", f"{largest:.1f}")
     loud, sent = p99(busy)
     tell("producer's p99 alone, ms", f"{quiet:.2f}")
     tell(f"producer's p99 beside {number} snapshots and reports ({sent:,} sends), ms", f"{loud:.2f}")
     tell("producer's p99, with a report against without", f"{loud / quiet:.2f}", "<= 2")
     after = produce(path, 10)
     after.communicate()
-    size = wal.stat().st_size / 1e6 if wal.exists() else 0.0
-    tell("WAL 10 s later, MB", f"{size:.1f}", "<= 32 (its limit)")
+    tell("WAL 10 s later, MB", f"{wal_mb():.1f}", "<= 32 (its limit)")
 
 
 def jvm_peak_mb(session):

@@ -166,8 +166,6 @@ FACTS: Mapping[str, Types] = {
         "moved_at": "BIGINT",
         "sent_at": "BIGINT",
         "size_bytes": "BIGINT",
-        "group_id": "STRING",
-        "message_id": "STRING",
     },
 }
 """Of the facts file."""

@@ -91,9 +91,7 @@ CREATE_FACTS = (
         receive_count INT NOT NULL,
         moved_at INT NOT NULL,
         sent_at INT NOT NULL,
-        size_bytes INT NOT NULL,
-        group_id TEXT,
-        message_id TEXT
+        size_bytes INT NOT NULL
     ) STRICT
     """,
 )
@@ -204,16 +202,14 @@ CROSS JOIN main.sqs_queue_counts AS c ON c.epoch_id = r.epoch_id
 """
 
 INSERT_DEAD_LETTERS = """
+-- In the order of row ids, as the leases lie: by the index of moves each look-up would be somewhere else.
 INSERT INTO facts.sqs_fact_dead_letters (
-    queue_key, id, source_arn, receive_count, moved_at, sent_at, size_bytes, group_id, message_id
+    queue_key, id, source_arn, receive_count, moved_at, sent_at, size_bytes
 )
-SELECT
-    r.queue_key, d.id, d.source_arn, d.receive_count, d.moved_at, l.sent_at, l.size_bytes, m.group_id,
-    lower(hex(m.message_id))
-FROM temp.reading AS r
-CROSS JOIN main.sqs_dead_letters AS d ON d.epoch_id = r.epoch_id
+SELECT r.queue_key, d.id, d.source_arn, d.receive_count, d.moved_at, l.sent_at, l.size_bytes
+FROM main.sqs_dead_letters AS d
+CROSS JOIN temp.reading AS r ON r.epoch_id = d.epoch_id
 CROSS JOIN main.sqs_leases AS l ON l.id = d.id
-CROSS JOIN main.sqs_messages AS m ON m.id = d.id
 WHERE l.sent_at > r.expired_at
 """
 
