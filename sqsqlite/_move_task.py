@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqsqlite import requests, shapes
+from sqsqlite._queue_settings import arn_of
 from sqsqlite.errors import ResourceNotFoundException, TransactionInProgress
+from sqsqlite.move_filter import MoveFilter
+from sqsqlite.names import is_queue_arn
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dispatch import call
 from sqsqlite.service.move_tasks import find_task, list_tasks, start_message_move_task
 
 if TYPE_CHECKING:
-    from sqsqlite.move_filter import MoveFilter
     from sqsqlite.responses import ListMessageMoveTasksResultEntry
     from sqsqlite.store.store import Store
 
@@ -112,11 +114,27 @@ def listed(store: "Store", arn: str, max_results: int) -> list[MoveTask]:
     return [_task(store, entry, handle) for handle, entry in found]
 
 
-def start(store: "Store", parameters: Mapping[str, Any], only: "MoveFilter | None") -> MoveTask:
-    """Begin a task; `parameters` are members of StartMessageMoveTask, None where one is not given."""
+def start(store: "Store", parameters: Mapping[str, Any], only: MoveFilter | None) -> MoveTask:
+    """Begin a task; `parameters` are members of StartMessageMoveTask, None where one is not given.
+
+    Raises:
+        TypeError: `only` is something else.
+        QueueDoesNotExist: its source is neither a queue's name nor URL nor ARN.
+    """
+    if only is not None:
+        only = _with_arn(store, only)
     given = {name: value for name, value in parameters.items() if value is not None}
     request = shapes.parse(requests.StartMessageMoveTask, given, store.settings.limits)
     return read(store, store.write(start_message_move_task, request, LOCAL, only).task_handle)
+
+
+def _with_arn(store: "Store", only: Any) -> MoveFilter:
+    """The filter with the ARN of a source that it has by name or URL."""
+    if not isinstance(only, MoveFilter):
+        raise TypeError(f"only={only!r}: a MoveFilter is allowed, such as MoveFilter(body='...')")
+    if only.source_arn is None or (isinstance(only.source_arn, str) and is_queue_arn(only.source_arn)):
+        return only
+    return replace(only, source_arn=arn_of(store, only.source_arn))
 
 
 def _task(store: "Store", entry: "ListMessageMoveTasksResultEntry", handle: str) -> MoveTask:

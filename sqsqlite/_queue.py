@@ -295,6 +295,8 @@ class Queue:
             only: which messages; ours, SQS moves them all.
 
         Raises:
+            TypeError: `only` is no MoveFilter.
+            QueueDoesNotExist: a text that is to name a queue is neither name nor URL nor ARN.
             InvalidParameterValue: no queue's dead letters come here, a task is running already, or not as SQS allows.
             ResourceNotFoundException: this queue or the destination does not exist.
             OverLimit: 100 tasks are active.

@@ -2,19 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
+from sqsqlite.move_filter import HasArn
 from sqsqlite.names import queue_arn, queue_name
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.store.store import Store
-
-
-class HasArn(Protocol):
-    """What can stand for an ARN: a `Queue`."""
-
-    @property
-    def arn(self) -> str:
-        """What policies call it by."""
 
 
 class QueueSettings(TypedDict, total=False):

@@ -3,6 +3,15 @@
 import dataclasses
 import json
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class HasArn(Protocol):
+    """What can stand for an ARN: a `Queue`."""
+
+    @property
+    def arn(self) -> str:
+        """What policies call it by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +21,8 @@ class MoveFilter:
     All but `body` are about the message's move into the dead-letter queue: one that was sent there directly meets none.
 
     Attributes:
-        source_arn: of the queue that the message was moved from.
+        source_arn: of the queue that the message was moved from. A queue given for it becomes its ARN here; a name or a
+            URL does when a task is started.
         body: a text that its body contains, letter by letter.
         minimum_receive_count: how often it was received there, at least.
         moved_from: milliseconds since 1970 UTC: moved then or later.
@@ -22,13 +32,16 @@ class MoveFilter:
         TypeError: a value of another type.
     """
 
-    source_arn: str | None = None
+    source_arn: HasArn | str | None = None
     body: str | None = None
     minimum_receive_count: int | None = None
     moved_from: int | None = None
     moved_before: int | None = None
 
     def __post_init__(self) -> None:
+        arn = getattr(self.source_arn, "arn", None)
+        if arn is not None:
+            object.__setattr__(self, "source_arn", arn)
         for field in dataclasses.fields(self):
             given = getattr(self, field.name)
             kind = str if field.name in ("source_arn", "body") else int

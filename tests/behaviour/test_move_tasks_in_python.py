@@ -138,6 +138,25 @@ def test_a_filter_takes_some_and_leaves_the_others(sqs, dead, buried, name):
     assert (set(bodies(target)), set(bodies(dead))) == (taken, every - taken)
 
 
+@pytest.mark.parametrize("name", ["itself", "name", "url", "arn"])
+def test_the_source_of_a_filter_is_a_queue_or_what_it_is_called_by(dead, first, buried, name):
+    only = MoveFilter(source_arn=first if name == "itself" else getattr(first, name))
+    done = dead.start_move_task(only=only).wait(20)
+    assert (done.status, bodies(first)) == ("COMPLETED", ["cat", "dog"])
+
+
+def test_a_source_that_can_be_no_queue_s_name_is_an_error(dead, buried):
+    with pytest.raises(errors.QueueDoesNotExist):
+        dead.start_move_task(only=MoveFilter(source_arn="no name"))
+
+
+def test_what_is_no_filter_is_an_error_that_shows_one(dead, first):
+    for given in ("cat", {"body": "cat"}):
+        with pytest.raises(TypeError, match="a MoveFilter is allowed"):
+            dead.start_move_task(only=given)
+    assert dead.move_tasks() == []
+
+
 def test_a_message_left_by_the_filter_does_not_fail_the_task(dead, first, buried):
     """The one that was sent directly has no source to go to, but nobody asked for it."""
     done = dead.start_move_task(only=MoveFilter(source_arn=first.arn)).wait(20)
