@@ -1,9 +1,11 @@
-"""The server that the clients talk to: a process of its own, on a real socket, with a new file."""
+"""The server that the clients talk to: `sqsqlite serve`, on a real socket, with a new file."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +42,6 @@ class Endpoint:
             "AWS_ENDPOINT_URL": self.url,
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
-            "PYTHONWARNINGS": "error::UserWarning",
         }
         if self.authority is not None:
             found["AWS_CA_BUNDLE"] = str(self.authority)
@@ -62,24 +63,26 @@ class Endpoint:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        self.process.stdout.close()
         assert self.process.wait(30) == 0
 
 
 def start(folder, *, certificate=None, key=None, authority=None):
-    """Start a server of a new file in the folder."""
-    path, home = folder / "queues.db", folder / "home"
+    """Start `sqsqlite serve` of a new file in the folder, on a port that is free."""
+    path, home, told = folder / "queues.db", folder / "home", folder / "server.log"
     home.mkdir()
-    tls = [] if certificate is None else [str(certificate), str(key)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.clients.serve", str(path), *tls],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    url = process.stdout.readline().strip()
-    assert url, f"the server ended with {process.wait(10)}"
-    return Endpoint(url, path, process, home, authority)
+    tls = [] if certificate is None else ["--tls-cert", str(certificate), "--tls-key", str(key)]
+    with told.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sqsqlite.cli", "serve", "--db", str(path), "--port", "0", *tls],
+            cwd=ROOT,
+            stderr=log,
+        )
+    deadline = time.monotonic() + 30
+    while not (found := re.search(r" on (https?)://127\.0\.0\.1:(\d+)\n", told.read_text("utf-8"))):
+        assert process.poll() is None, told.read_text("utf-8")
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return Endpoint(f"{found[1]}://localhost:{found[2]}", path, process, home, authority)
 
 
 def make_certificates(folder):
