@@ -5,7 +5,7 @@ import contextlib
 import ipaddress
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import uvicorn
 
 from sqsqlite.wire.application import Application, Options
+from sqsqlite.wire.descriptors import room_for
 from sqsqlite.wire.http_limits import HttpLimits, Shared
 from sqsqlite.wire.http_protocol import HttpProtocol
 from sqsqlite.wire.keyed_access import KeyedAccess
@@ -113,13 +114,15 @@ class Server:
             self._observers,
         )
         self._socket = listener or listen(options.host, options.port)
-        http = partial(HttpProtocol, shared=Shared(options.http_limits, self._refused))
+        limits = options.http_limits
+        limits = replace(limits, connections=room_for(limits.connections))
+        http = partial(HttpProtocol, shared=Shared(limits, self._refused))
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 self._application,
                 http=cast("type[asyncio.Protocol]", http),
                 ws="none",
-                timeout_keep_alive=cast("int", options.http_limits.idle_seconds),
+                timeout_keep_alive=cast("int", limits.idle_seconds),
                 log_config=None,
                 access_log=False,
                 server_header=False,
