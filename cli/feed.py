@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
+from sqsqlite.cli.message_rows import BadMessage
 from sqsqlite.errors import SQSError, SQSQLiteError
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Feed:
                     if self.aside is None:
                         failure = Failure(f"line {number}: {text}")
                         break
+                    if isinstance(error, BadMessage) and error.row is not None:
+                        message = error.row
                     self.aside.put({**message, "line": number, "error": text})
         self.sent += len(sent)
         if failure is not None:

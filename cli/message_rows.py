@@ -1,6 +1,7 @@
 """Messages as rows of data: the same names whether they were received, peeked at or are to be sent."""
 
 import base64
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,13 @@ if TYPE_CHECKING:
 
 
 class BadMessage(ValueError):
-    """A line of input that is no message; the text says what is wanted."""
+    """A line of input that is no message; the text says what is wanted.
+
+    Attributes:
+        row: the object that the line holds; None: it holds none.
+    """
+
+    row: dict[str, Any] | None = None
 
 
 def instant(milliseconds: int | None) -> str | None:
@@ -109,8 +116,7 @@ def message_of(row: Any) -> dict[str, Any]:
     """A row, or an object that a user wrote, as the arguments of `Queue.send`.
 
     Raises:
-        BadMessage: no object, no text body, or a name that is none of a message's.
-        ValueError: binary values that are not Base64.
+        BadMessage: no object, no text body, a name that is none of a message's, or a value of another kind.
     """
     if not isinstance(row, dict):
         raise BadMessage('each line is a JSON object, such as {"body": "hello"}')
@@ -120,20 +126,52 @@ def message_of(row: Any) -> dict[str, Any]:
     message = {name: value for name, value in row.items() if name in _SENT and value is not None}
     if not isinstance(message.get("body"), str):
         raise BadMessage("body is missing or no text; JSON inside it is text too")
+    for name in _TEXTS & message.keys():
+        if not isinstance(message[name], str):
+            raise BadMessage(f"{name} is {_json(message[name])}: text is wanted")
+    if not _is_whole_number(message.get("delay", 0)):
+        raise BadMessage(f"delay is {_json(message['delay'])}: a whole number of seconds is wanted")
     if "attributes" in message:
-        message["attributes"] = _with_bytes(message["attributes"])
+        message["attributes"] = _attributes_of(message["attributes"])
     return message
 
 
-_SENT = frozenset({"attributes", "body", "deduplication_id", "delay", "group_id", "trace_header"})
+_TEXTS = frozenset({"deduplication_id", "group_id", "trace_header"})
+_SENT = _TEXTS | {"attributes", "body", "delay"}
+_VALUES = frozenset({"StringValue", "BinaryValue"})
 
 
-def _with_bytes(attributes: Any) -> dict[str, Any]:
+def _is_whole_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _json(value: Any) -> str:
+    """A value as the line has it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _attributes_of(attributes: Any) -> dict[str, Any]:
     if not isinstance(attributes, dict):
         raise BadMessage('attributes are a JSON object, such as {"kind": "greeting"}')
-    return {
-        name: {**value, "BinaryValue": base64.b64decode(value["BinaryValue"], validate=True)}
-        if isinstance(value, dict) and isinstance(value.get("BinaryValue"), str)
-        else value
-        for name, value in attributes.items()
-    }
+    return {name: _attribute_of(name, value) for name, value in attributes.items()}
+
+
+def _attribute_of(name: str, value: Any) -> Any:
+    """Text, a number, or SQS's own form with the bytes behind its Base64."""
+    from decimal import Decimal
+
+    if isinstance(value, str | float | Decimal) or _is_whole_number(value):
+        return value
+    given = value.keys() if isinstance(value, dict) else {None}
+    texts = isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
+    if not texts or "DataType" not in given or given - _VALUES - {"DataType"}:
+        raise BadMessage(
+            f"attribute {name} is {_json(value)}: text, a number, or an object with DataType and StringValue or "
+            "BinaryValue is wanted"
+        )
+    if value.get("BinaryValue") is None:
+        return value
+    try:
+        return {**value, "BinaryValue": base64.b64decode(value["BinaryValue"], validate=True)}
+    except ValueError as error:
+        raise BadMessage(f"attribute {name}: its BinaryValue is no Base64") from error

@@ -149,7 +149,7 @@ def _text(record: bytes) -> dict[str, Any]:
     try:
         return {"body": record.decode()}
     except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8: {error}") from error
+        raise ValueError(f"not UTF-8: its byte {error.start + 1} fits no character") from error
 
 
 def _text_line(record: bytes) -> dict[str, Any]:
@@ -161,9 +161,15 @@ def _json_line(record: bytes) -> dict[str, Any]:
 
     try:
         row = json.loads(_text(record)["body"], parse_float=Decimal)
+    except json.JSONDecodeError as error:
+        raise BadMessage(f"not JSON, from its character {error.pos + 1} on") from error
     except RecursionError as error:
         raise BadMessage("nested too deeply for a message") from error
-    return message_of(row)
+    try:
+        return message_of(row)
+    except BadMessage as error:
+        error.row = row if isinstance(row, dict) else None
+        raise
 
 
 def _typed(words: tuple[str, ...]) -> dict[str, Any] | None:

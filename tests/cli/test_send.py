@@ -223,6 +223,37 @@ def test_without_a_place_for_it_a_refused_line_ends_it_after_those_before(run, s
     assert bodies() == ["before"] * 3
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (b"not JSON", "not JSON, from its character 1 on"),
+        (b'{"body": "a"} {}', "not JSON, from its character 15 on"),
+        (b'{"body": "a", "delay": "x"}', 'delay is "x": a whole number of seconds is wanted'),
+        (b'{"body": "a", "delay": 0.5}', "delay is "),
+        (b'{"body": "a", "delay": true}', "delay is true: a whole number"),
+        (b'{"body": "a", "group_id": 5}', "group_id is 5: text is wanted"),
+        (b'{"body": "a", "attributes": {"k": true}}', "attribute k is true: text, a number, or an object"),
+        (b'{"body": "a", "attributes": {"k": null}}', "attribute k is null: text"),
+        (
+            b'{"body": "a", "attributes": {"k": {"Type": "String"}}}',
+            'attribute k is {"Type": "String"}: text',
+        ),
+        (b'{"body": "a", "attributes": {"k": {"DataType": "Number", "StringValue": 5}}}', "attribute k is "),
+        (
+            b'{"body": "a", "attributes": {"k": {"DataType": "Binary", "BinaryValue": "A"}}}',
+            "attribute k: its BinaryValue is no Base64",
+        ),
+        (b'{"body": "a\xff"}', "not UTF-8: its byte 12 fits no character"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_told_by_its_number_in_words_of_json(run, sqs, line, text):
+    refused = run("send", "orders", "-", "--jsonl", input=b'{"body": "before"}\n' + line)
+    assert refused.code == 1
+    assert refused.err.startswith(f"line 2: {text}")
+    assert refused.err.endswith("1 sent before it, none after\n")
+    assert len(refused.err.splitlines()) == 2
+
+
 def test_lines_that_are_no_utf_8_are_refused(run, sqs, bodies):
     assert run("send", "orders", "-", input=b"fine\n\xff\xfe\n").code == 1
     assert bodies() == ["fine"]
