@@ -14,6 +14,7 @@ from sqsqlite.cli.table import Column, age
 if TYPE_CHECKING:
     from sqsqlite.service.inspect import QueueStatistics
 
+_SOURCES_SHOWN = 5
 _RECEIVES = 3  # until a message goes to the dead-letter queue, unless said
 
 
@@ -183,11 +184,21 @@ def delete(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
     found = line.queue(queue)
     count = len(found)
     if dry_run:
-        line.say(f"would delete {found.name} with {messages(count)}")
+        line.say(f"would delete {found.name} with {messages(count)}{_sources(line, found.name)}")
         return
-    line.confirm(f"delete {found.name} with {messages(count)}", yes=yes)
+    line.confirm(lambda: f"delete {found.name} with {messages(count)}{_sources(line, found.name)}", yes=yes)
     found.delete()
     line.say(f"{found.name}: deleted")
+
+
+def _sources(line: CommandLine, name: str) -> str:
+    """A warning of the queues whose dead letters go to this one: once it is gone, what fails there stays there."""
+    targets = {found.name: target_name(found) for found in line.sqs.stats()}
+    sources = [source for source, target in targets.items() if target == name]
+    if not sources:
+        return ""
+    shown = ", ".join(sources[:_SOURCES_SHOWN]) + (", ..." if len(sources) > _SOURCES_SHOWN else "")
+    return f", the dead-letter queue of {shown}"
 
 
 def messages(count: int) -> str:

@@ -111,3 +111,17 @@ def test_delete_takes_the_queue_away(run, sqs):
     assert run("delete", "orders", "--yes").code == 0
     assert run("queues").rows == []
     assert run("delete", "orders", "--yes").err.partition(":")[0] == "QueueDoesNotExist"
+
+
+def test_delete_warns_of_the_queues_whose_dead_letters_go_there(run, sqs, terminal):
+    dead = sqs.create_queue("dead")
+    for name in ("mails", "orders"):
+        sqs.create_queue(name).set_attributes(dead_letter_queue=dead, max_receive_count=1)
+    ran = run("delete", "dead", input="n\n")
+    assert (ran.code, "delete dead with 0 messages, the dead-letter queue of mails, orders?" in ran.err) == (
+        1,
+        True,
+    )
+    assert run("delete", "dead", "--dry-run").err.endswith("the dead-letter queue of mails, orders\n")
+    assert "dead-letter queue" not in run("delete", "orders", "--dry-run").err
+    assert run("delete", "dead", "--yes").code == 0
