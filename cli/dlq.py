@@ -89,10 +89,18 @@ def _print_messages(line: CommandLine, name: str, number: int, source: str | Non
     now_ms = store.clock.now_ms()
     rows = [_message_row(one, now_ms) for one in found[:number]]
     if not rows:
-        line.say(f"{name}: no dead letters")
+        line.say(f"{name}: {_why_none(line, name)}")
     line.print_rows(rows, with_group(_MESSAGES, name, rows))
     if len(found) > number:
         line.say(f"there are more than {number:,}: --limit shows more")
+
+
+def _why_none(line: CommandLine, name: str) -> str:
+    from sqsqlite.cli.queues import target_name
+
+    if any(target_name(found) == name for found in line.sqs.stats()):
+        return "no dead letters"
+    return "no queue sends its dead letters here (`sqsqlite queues` shows where they go)"
 
 
 def _message_row(found: "DeadLetter", now_ms: int) -> dict[str, Any]:

@@ -107,6 +107,8 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
     line: CommandLine = context.obj
     given(context).setdefault("output", "jsonl")  # also on a terminal: it is no table
     store = line.open()
+    for queue in queues:
+        line.queue(queue)  # one that is not there is told with those that are
     from sqsqlite.service import dump as dumps
     from sqsqlite.service.caller import LOCAL
     from sqsqlite.service.dump_lines import DumpedMessage, to_row

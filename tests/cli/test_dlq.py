@@ -103,7 +103,16 @@ def test_a_fifo_queues_dead_letters_have_their_groups(run, sqs):
 
 def test_nothing_dead_is_said(run, sqs):
     assert (run("dlq").out, run("dlq").err) == ("", "no dead-letter queues\n")
-    assert (run("dlq", "orders").out, run("dlq", "orders").err) == ("", "orders: no dead letters\n")
+    dead = sqs.create_queue("dead")
+    sqs.queue("orders").set_attributes(dead_letter_queue=dead, max_receive_count=1)
+    assert (run("dlq", "dead").out, run("dlq", "dead").err) == ("", "dead: no dead letters\n")
+
+
+def test_a_queue_that_is_nobody_s_dead_letter_queue_is_said(run, sqs):
+    sqs.queue("orders").send("alive")
+    ran = run("dlq", "orders")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("orders: no queue sends its dead letters here")
 
 
 def test_a_dead_letter_queue_that_is_gone_is_said(run, sqs, dead):

@@ -97,6 +97,12 @@ class TestDumpAndLoad:
         assert (ran.code, "3 loaded" in ran.err) == (0, True)
         assert bodies(tmp_path / "new.db") == ["one", "two", "three"]
 
+    def test_a_queue_that_is_not_there_is_told_with_those_that_are(self, run, filled):
+        refused = run("dump", "orders", "nosuch")
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err.startswith("QueueDoesNotExist: nosuch: no such queue in ")
+        assert "(there are: " in refused.err
+
     def test_a_dump_is_json_lines_in_a_pipe_and_loads_from_one(self, run, filled, tmp_path):
         dumped = run("dump", "orders")
         assert [row["kind"] for row in dumped.rows] == [
