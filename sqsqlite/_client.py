@@ -57,7 +57,7 @@ class Exceptions:
         raise AttributeError(f"{name} is no SQS error. Valid are: {', '.join(sorted(dir(self)))}")
 
     def __dir__(self) -> list[str]:
-        return ["ClientError", *(kind.__name__ for kind in SQSError.__subclasses__())]
+        return ["ClientError", *(kind.__name__ for kind in errors.by_query_code.values())]
 
 
 class Client:
