@@ -34,7 +34,10 @@ _RATE = limits.SQS.move_task_messages_per_second
 @queue_argument
 @click.option("--to", metavar="QUEUE", type=QueueName(), help="All to this queue.")
 @click.option(
-    "--rate", type=int, metavar="N", help=f"Messages a second, {span(_RATE)}. Unless said, as fast as it can."
+    "--rate",
+    type=click.IntRange(_RATE.low, _RATE.high),
+    metavar="N",
+    help=f"Messages a second, {span(_RATE)}. Unless said, as fast as it can.",
 )
 @click.option("--source", metavar="QUEUE", type=QueueName(), help="Only what came from this queue.")
 @click.option("--body-contains", metavar="TEXT", help="Only what has this text in its body.")
@@ -82,10 +85,12 @@ def redrive(
         line.print_rows((_plan_row(part) for part in parts), _PLAN)
         line.say(f"would move {messages(count)} from {found.name}")
         return
+    staying = sum(part.messages for part in parts) - count
     if not count:
-        line.say(f"{found.name}: nothing to move (--dry-run says what stays, and why)")
+        line.say(f"{found.name}: nothing to move{_advice(parts, to)}")
         return
-    line.confirm(f"move {messages(count)} from {found.name} to {_where_to(going)}", yes=yes)
+    stays = f"; {staying:,} {'stays' if staying == 1 else 'stay'}" if staying else ""
+    line.confirm(f"move {messages(count)} from {found.name} to {_where_to(going)}{stays}", yes=yes)
     task.start()
     if background:
         line.say(f"{found.name}: begun; whoever has the file open goes on with it")
@@ -125,6 +130,20 @@ def _filter(
             account_id, name = queue_name(source)
         arn = queue_arn(line.open().settings.region, account_id or LOCAL.account_id, name)
     return MoveFilter(source_arn=arn, body=body_contains, minimum_receive_count=min_receives)
+
+
+def _advice(staying: "list[Part]", to: str | None) -> str:
+    """What stays and why, where nothing else is there; and how what has nowhere to go could go."""
+    from sqsqlite.service.redrive import NOWHERE
+
+    if not staying:
+        return ""
+    counts: dict[str | None, int] = {}
+    for part in staying:
+        counts[part.kept_by] = counts.get(part.kept_by, 0) + part.messages
+    reasons = ", ".join(f"{count:,} ({kept_by})" for kept_by, count in counts.items())
+    remedy = ". --to QUEUE moves what has nowhere to go" if to is None and counts.keys() & NOWHERE else ""
+    return f"; there stay {reasons}{remedy}"
 
 
 def _where_to(going: "list[Part]") -> str:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 
+UNKNOWN_ORIGIN = "of unknown origin"
+QUEUE_GONE = "the queue is gone"
+NOWHERE = frozenset({UNKNOWN_ORIGIN, QUEUE_GONE})
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -76,9 +80,9 @@ def _part(
 ) -> Part:
     destination = destination_arn or source_arn
     if kept_by is None and destination is None:
-        kept_by = "of unknown origin"
+        kept_by = UNKNOWN_ORIGIN
     if kept_by is None and destination is not None and not _exists(execute, destination, caller):
-        kept_by = "the queue is gone"
+        kept_by = QUEUE_GONE
     return Part(_name(source_arn), _name(destination), count, kept_by)
 
 

@@ -93,6 +93,27 @@ def test_without_a_terminal_nothing_is_done_unless_yes_is_said(run, sqs, dead):
     assert len(dead) == 22
 
 
+def test_the_question_says_how_many_stay(run, sqs, dead):
+    dead.send("direct")
+    sqs.queue("mails").delete()
+    assert "move 20 messages from dead to orders; 3 stay?" in run("redrive", "dead").err
+    dead.receive(10)
+    assert "move 10 messages from dead to orders; 13 stay?" in run("redrive", "dead").err
+
+
+def test_what_has_nowhere_to_go_is_said_with_what_moves_it(run, sqs, dead):
+    run("redrive", "dead", "--yes")
+    assert run("redrive", "dead").err == "dead: nothing to move\n"
+    dead.send_many(["direct", "in flight"])
+    dead.receive()
+    said = run("redrive", "dead").err
+    assert said.startswith(
+        "dead: nothing to move; there stay 1 (of unknown origin), 1 (in flight). --to QUEUE moves"
+    )
+    dead.receive()
+    assert run("redrive", "dead").err == "dead: nothing to move; there stay 2 (in flight)\n"
+
+
 @pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 20), (b"n\n", 1, 22)])
 def test_it_asks_first_on_a_terminal(path, sqs, dead, answer, code, left):
     ours, theirs = pty.openpty()
@@ -217,12 +238,13 @@ def test_what_was_asked_for_and_is_wrong_is_told(run, sqs, dead):
         (["dead", "--source", "no name"], 1),
         (["orders"], 1),
         (["dead", "--to", "dead"], 1),
-        (["dead", "--rate", "0"], 1),
-        (["dead", "--rate", "501"], 1),
+        (["dead", "--rate", "0"], 2),
+        (["dead", "--rate", "501"], 2),
         (["dead", "--min-receives", "0"], 2),
     ):
         ran = run("redrive", *words, "--yes")
         assert (ran.code, ran.out) == (code, ""), words
         assert ran.err != ""
+        assert ("'--rate'" in ran.err) == ("--rate" in words)
     assert len(dead) == 22
     assert sqs.client.list_message_move_tasks(SourceArn=dead.arn)["Results"] == []
