@@ -2,8 +2,8 @@
 
 The rules of `statements.py` hold here too. A group's row stands in sqs_message_groups as long as the group has
 messages; its `head_visible_at` is the instant from which the group's first message can be received, and not before the
-instant at which the group was released. So the next group is found without looking at its messages, however many are
-locked.
+instant at which the group was released, or at which others of it come back from flight. So the next group is found
+without looking at its messages, however many are locked.
 """
 
 # --- groups -----------------------------------------------------------------------------------------------------
@@ -32,6 +32,32 @@ DELETE FROM sqs_message_groups WHERE group_key = ?
 SELECT_HEAD = """
 -- A group's first message. One seek in sqs_ix_leases_group.
 SELECT id, visible_at FROM sqs_leases WHERE group_key = ? ORDER BY id LIMIT 1
+"""
+
+SELECT_HEAD_AND_LOCK = """
+-- The same with the group's instant. And whether any behind it may be in flight although it is visible itself: only
+-- where it came back from flight before them, or came from another queue after them.
+SELECT
+    l.id, l.visible_at, g.head_visible_at,
+    l.token IS NOT NULL OR EXISTS (SELECT 1 FROM sqs_dead_letters AS d WHERE d.id = l.id)
+FROM sqs_leases AS l
+CROSS JOIN sqs_message_groups AS g ON g.group_key = l.group_key
+WHERE l.group_key = ?
+ORDER BY l.id
+LIMIT 1
+"""
+
+LATEST_IN_FLIGHT = """
+-- When the last message of a group that is in flight comes back. Down sqs_ix_leases_hidden, through at most as many as
+-- the queue has in flight.
+SELECT l.visible_at
+FROM sqs_message_groups AS g
+CROSS JOIN sqs_leases AS l
+    ON l.epoch_id = g.epoch_id AND l.visible_at > 0 AND l.visible_at > :now_ms AND l.token IS NOT NULL
+    AND l.group_key = g.group_key
+WHERE g.group_key = :group_key
+ORDER BY l.visible_at DESC
+LIMIT 1
 """
 
 NEXT_HEAD = """

@@ -157,17 +157,22 @@ LIMIT 20
 
 FIND_WRONG_GROUP_HEADS = """
 -- FIFO: a group is receivable from the instant at which its first message is visible; or, where that came first, from
--- the one at which it was released. A minute is allowed for machines whose clocks are not the file's.
+-- the one at which it was released, or at which another of its messages comes back from flight. A minute is allowed for
+-- machines whose clocks are not the file's.
 SELECT head.group_id, head.name, head.head_visible_at, head.visible_at
 FROM (
     SELECT
-        g.group_id, q.name, g.head_visible_at,
+        g.group_key, g.group_id, q.name, g.head_visible_at,
         (SELECT l.visible_at FROM sqs_leases AS l WHERE l.group_key = g.group_key ORDER BY l.id LIMIT 1) AS visible_at
     FROM sqs_message_groups AS g
     JOIN sqs_queues AS q ON q.epoch_id = g.epoch_id
 ) AS head
 WHERE head.head_visible_at < head.visible_at
     OR head.head_visible_at > max(head.visible_at, :now_ms + 60000)
+        AND NOT EXISTS (
+            SELECT 1 FROM sqs_leases AS l
+            WHERE l.group_key = head.group_key AND l.visible_at = head.head_visible_at AND l.token IS NOT NULL
+        )
 LIMIT 20
 """
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sqsqlite import statements_fifo as sql
+from sqsqlite.engine import groups
 from sqsqlite.engine.fifo_receive import with_deduplication_ids
 from sqsqlite.engine.rows import Queue, Received
 from sqsqlite.errors import InvalidParameterValue
@@ -51,7 +52,7 @@ def replay(
         return None
     leases = [_as_noted(tx, queue, attempt_id, *lease) for lease in noted]
     visible_at = tx.now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
-    hidden = [_hide_again(tx, lease, visible_at) for lease in leases]
+    hidden = [_hide_again(tx, queue, lease, visible_at) for lease in leases]
     _note(tx, queue, attempt_id, hidden, expires_at)
     if visible_at:
         tx.wake(queue.id, visible_at)
@@ -76,14 +77,13 @@ def _as_noted(
     return row
 
 
-def _hide_again(tx: "Transaction", lease: Any, visible_at: int) -> tuple[int, str, int]:
+def _hide_again(tx: "Transaction", queue: Queue, lease: Any, visible_at: int) -> tuple[int, str, int]:
     """Begin the lease's timeout anew, though never beyond what one receive may have in all."""
     lease_id, token, received_at = lease[1], lease[2], lease[9]
     longest = received_at + tx.settings.limits.visibility_total_seconds * 1000
     visible_at = min(visible_at, longest)
     tx.execute(sql.HIDE_AGAIN, (visible_at, lease_id))
-    head = {"id": lease_id, "head_visible_at": visible_at or tx.now_ms}
-    tx.execute(sql.SET_HEAD_OF_CHANGED, head)
+    groups.change(tx, queue, lease_id, visible_at)
     return lease_id, token.hex(), visible_at
 
 

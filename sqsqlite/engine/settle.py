@@ -155,7 +155,6 @@ def change_visibility(
         if queue.has_tenants:
             fair.draw_again(tx, queue, receipt.lease_id)
     if queue.fifo:
-        head = {"id": receipt.lease_id, "head_visible_at": visible_at or tx.now_ms}
-        tx.execute(fifo_sql.SET_HEAD_OF_CHANGED, head)
+        groups.change(tx, queue, receipt.lease_id, visible_at)
     tx.wake(queue.id, visible_at)
     return True

@@ -336,6 +336,92 @@ def test_a_moved_message_stands_before_what_was_sent_there_after_it(make_fifo, c
     assert dead.bodies() == ["poison", "sent there"]
 
 
+@pytest.fixture
+def late(source, dead, clock):
+    """A dead letter that comes before two messages of its group, of which a consumer holds both: its handles."""
+    source.send_group("g", "poison")
+    source.receive()
+    dead.send_group("g", "first", "second")
+    held = dead.receive(10, VisibilityTimeout=600)
+    clock.advance(30)
+    receive_and_fail(source, clock)
+    assert source.receive() == []
+    assert dead.counts == (1, 2, 0)
+    return held
+
+
+@pytest.mark.rule("fifo-redrive.13")
+def test_a_dead_letter_leaves_its_group_to_who_holds_it_there(dead, late):
+    assert dead.bodies() == []
+    dead.delete(late[0])
+    assert dead.bodies() == []
+    dead.delete(late[1])
+    assert dead.bodies() == ["poison"]
+
+
+@pytest.mark.rule("fifo-redrive.13")
+def test_a_dead_letter_waits_until_the_last_of_its_group_comes_back(dead, late, clock):
+    """One is given back at once, the other held for longer: it is the last that counts."""
+    dead.change(late[1], 0)
+    assert dead.bodies() == []
+    dead.change(late[0], 900)
+    clock.advance(900, ms=-1)
+    assert dead.bodies() == []
+    clock.advance(ms=1)
+    assert dead.bodies() == ["poison", "first", "second"]
+
+
+@pytest.mark.rule("fifo-redrive.13")
+def test_a_dead_letter_may_be_received_as_soon_as_all_of_its_group_were_given_back(dead, late):
+    for message in late:
+        dead.change(message, 0)
+    assert dead.bodies() == ["poison", "first", "second"]
+
+
+@pytest.mark.rule("fifo-redrive.13")
+def test_a_dead_letter_waits_behind_the_rest_of_a_batch_that_it_came_between(source, dead, clock, make_fifo):
+    """It comes between two messages in flight; the first of them is deleted."""
+    older = make_fifo("older.fifo", RedrivePolicy=policy(dead.arn, 1))
+    older.send_group("g", "a")
+    source.send_group("g", "b")
+    dead.send_group("g", "c")
+    receive_and_fail(older, clock)
+    assert older.receive() == []
+    first, last = dead.receive(10, VisibilityTimeout=600)
+    receive_and_fail(source, clock, 2)
+    assert source.receive() == []
+    dead.delete(first)
+    assert dead.bodies() == []
+    clock.advance(600 - 60, ms=-1)
+    assert dead.bodies() == []
+    clock.advance(ms=1)
+    assert dead.bodies(VisibilityTimeout=0) == ["b", "c"]
+    assert last["Body"] == "c"
+
+
+@pytest.mark.rule("fifo-redrive.13")
+def test_a_dead_letter_comes_free_where_the_one_in_flight_ends_its_retention(make_fifo, clock):
+    dead = make_fifo("dead.fifo", MessageRetentionPeriod=100)
+    source = make_fifo("source.fifo", RedrivePolicy=policy(dead.arn, 1))
+    fresh = make_fifo("fresh.fifo", RedrivePolicy=policy(dead.arn, 1))
+    source.send_group("g", "old")
+    clock.advance(10)
+    fresh.send_group("g", "new")
+    receive_and_fail(fresh, clock)
+    assert fresh.receive() == []
+    [held] = dead.receive(VisibilityTimeout=600)
+    assert held["Body"] == "new"
+    receive_and_fail(source, clock)
+    assert source.receive() == []
+    assert dead.bodies() == []
+    clock.advance(30)
+    assert dead.counts == (0, 1, 0)
+    assert dead.bodies() == []
+    dead.send_group("g", "newest")
+    clock.advance(10)
+    assert dead.bodies() == ["newest"]
+
+
 def test_a_move_wakes_who_waits_there(no_safety_net, source, dead, clock, background):
     source.send_group("g", "poison")
     receive_and_fail(source, clock, 2)

@@ -119,7 +119,7 @@ def _claim_groups(state, queue, most, timeout):
                 _take(state, message, timeout)
                 taken.append(message)
         if group_id in queue.groups:
-            refresh(state, queue, group_id)
+            release(state, queue, group_id)
     return taken
 
 
@@ -127,23 +127,45 @@ def of_group(queue, group_id):
     return [message for message in queue.messages if message.group == group_id]
 
 
-def refresh(state, queue, group_id, *, released=True):
-    """After a change of a group's head: the instant from which the group can be received, not before now."""
+def release(state, queue, group_id):
+    """The group waits for its first message: the instant from which it can be received, not before now."""
+    queue.groups[group_id].ready_at = max(of_group(queue, group_id)[0].visible_at, state.now)
+
+
+def reconsider(state, queue, group_id, *, new_first=False):
+    """After messages of a group went, came or were changed, where that does not release it.
+
+    A group whose first message is visible waits for those in flight, unless it could be received already.
+    """
     messages = of_group(queue, group_id)
     if not messages:
         del queue.groups[group_id]
-    elif released:
-        queue.groups[group_id].ready_at = max(messages[0].visible_at, state.now)
+        return
+    group = queue.groups[group_id]
+    if not is_visible(state, messages[0]):
+        if new_first:
+            group.ready_at = messages[0].visible_at
+    elif new_first or group.ready_at > state.now:
+        in_flight = [one.visible_at for one in messages if one.receipt and not is_visible(state, one)]
+        group.ready_at = max([state.now, *in_flight])
+
+
+def changed(state, queue, message):
+    """After a change of a received message's visibility."""
+    if of_group(queue, message.group)[0] is message:
+        release(state, queue, message.group)
+    else:
+        reconsider(state, queue, message.group)
 
 
 def remove(state, message):
-    """Take a message out of its queue. A group whose first message went is released."""
+    """Take a message out of its queue. Where it was the first of its group, the group may come free."""
     queue = message.queue
     was_first = queue.fifo and of_group(queue, message.group)[0] is message
     queue.messages.remove(message)
     message.queue = None
     if queue.fifo:
-        refresh(state, queue, message.group, released=was_first)
+        reconsider(state, queue, message.group, new_first=was_first)
 
 
 def expire(state, queue):
@@ -162,7 +184,7 @@ def delays_changed(state, queue):
             message.visible_at = message.sent_at + delay
             first = of_group(queue, message.group)[0] is message
             if first and not (was_visible and is_visible(state, message)):
-                refresh(state, queue, message.group)
+                release(state, queue, message.group)
 
 
 def _dies(state, message):
@@ -218,7 +240,7 @@ def _replay(state, queue, attempt_id, timeout):
     for message in taken:
         until = min(state.now + timeout * SECOND, message.received_at + IN_FLIGHT_LONGEST)
         message.visible_at = until if timeout else 0
-        refresh(state, queue, message.group)
+        changed(state, queue, message)
     queue.attempts[attempt_id] = Attempt(
         attempt.at, [(message, message.receipt, message.visible_at) for message in taken]
     )

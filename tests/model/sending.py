@@ -210,7 +210,14 @@ def put(state, queue, message):
 
 
 def _join(state, queue, message):
-    """A new group stands behind those that are there. A dead letter may come first in a group, and can be received."""
-    group = queue.groups.setdefault(message.group, Group(state.number(), 0))
-    if next(one for one in queue.messages if one.group == message.group) is message:
-        group.ready_at = max(message.visible_at, state.now)
+    """A new group stands behind those that are there.
+
+    A dead letter may come first in a group that waits: then it waits only for what is in flight, no longer for a delay.
+    """
+    group = queue.groups.get(message.group)
+    messages = [one for one in queue.messages if one.group == message.group]
+    if group is None:
+        queue.groups[message.group] = Group(state.number(), max(message.visible_at, state.now))
+    elif messages[0] is message and group.ready_at > state.now:
+        in_flight = [one.visible_at for one in messages if one.receipt and one.visible_at > state.now]
+        group.ready_at = max([state.now, *in_flight])

@@ -3,7 +3,7 @@
 # ruff: noqa: N803 - SQS's parameters have SQS's names
 
 from tests.model import fairness
-from tests.model.receiving import of_group, refresh, remove
+from tests.model.receiving import changed, remove
 from tests.model.sending import check_batch, each_entry
 from tests.model.state import (
     IN_FLIGHT_LONGEST,
@@ -128,8 +128,8 @@ def _change(state, queue, handle, timeout):
         raise bad_value(timeout, "VisibilityTimeout", reason)
     if message.receipt is not None and not is_visible(state, message):
         message.visible_at = state.now + timeout * SECOND if timeout else 0
-        if queue.fifo and of_group(queue, message.group)[0] is message:
-            refresh(state, queue, message.group)
-        elif not queue.fifo and not timeout:
+        if queue.fifo:
+            changed(state, queue, message)
+        elif not timeout:
             fairness.draw_again(queue, message)
     return {}

@@ -97,6 +97,26 @@ def test_groups_and_tenants_have_no_findings_and_neither_have_they_restored(grou
         assert check(restored._store, bodies=True) == []
 
 
+def test_a_dead_letter_before_messages_in_flight_of_its_group_is_no_finding(sqs, clock):
+    """The group waits for them, although its first message is visible."""
+    dead = sqs.create_queue("dead.fifo", fifo=True, content_based_deduplication=True)
+    queue = sqs.create_queue(
+        "orders.fifo",
+        fifo=True,
+        content_based_deduplication=True,
+        dead_letter_queue=dead,
+        max_receive_count=1,
+    )
+    queue.send("poison", group_id="g")
+    dead.send("held", group_id="g")
+    assert len(dead.receive(visibility_timeout=600)) == 1
+    queue.receive(visibility_timeout=1)
+    clock.advance(2)
+    assert (queue.receive(), dead.receive(), len(dead)) == ([], [], 2)
+    assert check(sqs._store) == []
+    assert break_it(sqs, "UPDATE sqs_message_groups SET head_visible_at = head_visible_at + 1") != []
+
+
 def test_time_alone_makes_no_finding(grouped_file, clock):
     """Delays and timeouts end, messages expire, and nobody has received meanwhile."""
     for seconds in (60, 40, 3600, 400_000):
