@@ -21,11 +21,12 @@ from sqsqlite.cli.skeleton import skeleton
 from sqsqlite.cli.verbs import VERBS
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.limits import SQS
-from sqsqlite.names import queue_name
+from sqsqlite.names import DEFAULT_ACCOUNT_ID, is_queue_arn, queue_arn, queue_name
 from sqsqlite.shapes import ACTIONS
 
 _PAGINATED = ("list-queues", "list-dead-letter-source-queues")
 _CREATING = ("create-queue",)
+_ARNS = frozenset({"SourceArn", "DestinationArn"})
 
 _URL = "https://sqs.us-east-1.amazonaws.com/123456789012/orders"
 _EXAMPLES = {
@@ -42,7 +43,7 @@ _EXAMPLES = {
     "get-queue-attributes": f"--queue-url {_URL} --attribute-names All",
     "get-queue-url": "--queue-name orders --query QueueUrl --output text",
     "list-dead-letter-source-queues": "--queue-url orders-failed",
-    "list-message-move-tasks": "--source-arn arn:aws:sqs:us-east-1:000000000000:orders-failed",
+    "list-message-move-tasks": "--source-arn orders-failed",
     "list-queue-tags": "--queue-url orders",
     "list-queues": "--queue-name-prefix ord --max-items 10",
     "purge-queue": "--queue-url orders",
@@ -61,6 +62,8 @@ _EXAMPLES = {
 
 _HELP = {
     "QueueUrl": "The queue: its URL, name or ARN.",
+    "SourceArn": "The dead-letter queue: its ARN, name or URL.",
+    "DestinationArn": "One queue for all of them: its ARN, name or URL. Else each goes to where it came from.",
     "QueueName": f"{span(SQS.queue_name_characters)} letters, digits, - and _.",
     "Attributes": "Name=value,... or JSON.",
     "tags": "Key=value,... or JSON.",
@@ -170,7 +173,9 @@ def _flag(verb: str, field: inspect.Field) -> click.Option:
 
 def _completed(verb: str, field_name: str) -> click.types.StringParamType:
     """Text, and what the shell offers for it."""
-    if field_name == "queue_url" or (field_name == "queue_name" and verb != "create-queue"):
+    if field_name in {"queue_url", "source_arn", "destination_arn"} or (
+        field_name == "queue_name" and verb != "create-queue"
+    ):
         return QueueName()
     if field_name == "attributes":
         return AttributeName("settable", "=")
@@ -230,6 +235,8 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
     in_pages = not given.pop("no_paginate") and verb in _PAGINATED
     parameters = _parameters(fields, given)
     client = line.client(create=verb in _CREATING)
+    for name in _ARNS & parameters.keys():
+        parameters[name] = _arn(parameters[name], line.open().settings.region)
     with line.naming(parameters.get("QueueUrl") or parameters.get("QueueName")):
         if in_pages and not parameters.keys() & {"MaxResults", "NextToken"}:
             pages = client.get_paginator(verb.replace("-", "_")).paginate(
@@ -296,6 +303,16 @@ def _without_account(url: str) -> str:
         return queue_name(url)[1]
     except QueueDoesNotExist:
         return url  # no URL at all: the service says so, in SQS's words
+
+
+def _arn(queue: Any, region: str) -> Any:
+    """The ARN of a queue given by name or URL, where the AWS CLI takes ARNs alone."""
+    if not isinstance(queue, str) or is_queue_arn(queue):
+        return queue
+    try:
+        return queue_arn(region, DEFAULT_ACCOUNT_ID, queue_name(queue)[1])
+    except QueueDoesNotExist:
+        return queue  # nothing at all: as above
 
 
 def _json_value(value: Any) -> Any:

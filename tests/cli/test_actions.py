@@ -247,6 +247,19 @@ def test_a_move_task_is_carried_out_by_the_commands_themselves(run):
     assert (over.code, over.err.partition(":")[0]) == (1, "ResourceNotFoundException")
 
 
+@pytest.mark.parametrize("dead", ["dead", "https://sqs.us-east-1.amazonaws.com/123456789012/dead"])
+def test_a_move_task_takes_a_queue_by_name_or_url_where_an_arn_stands(run, sqs, dead):
+    sqs.create_queue("dead").send("a")
+    sqs.queue("orders").set_attributes(dead_letter_queue="dead", max_receive_count=1)
+    started = run("start-message-move-task", "--source-arn", dead, "--destination-arn", "orders")
+    assert (started.code, list(started.json)) == (0, ["TaskHandle"])
+    [task] = run("list-message-move-tasks", "--source-arn", dead).json["Results"]
+    assert task["SourceArn"] == sqs.queue("dead").arn
+    assert task["DestinationArn"] == sqs.queue("orders").arn
+    refused = run("list-message-move-tasks", "--source-arn", "no name")
+    assert (refused.code, refused.out) == (1, "")
+
+
 def test_flags_about_servers_are_taken_and_change_nothing(run, sqs):
     words = "list-queues --no-cli-pager --no-sign-request --cli-read-timeout 5 --color off --no-verify-ssl"
     assert run(*words.split()).json == {"QueueUrls": [f"{URL}orders"]}
