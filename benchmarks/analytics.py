@@ -210,12 +210,13 @@ PRODUCER = """
 import sys, time
 import sqsqlite
 with sqsqlite.connect(sys.argv[1]) as sqs:
-    queue, stop = sqs.queue("queue-1"), time.monotonic() + float(sys.argv[2])
+    queue, stop, latencies = sqs.queue("queue-1"), time.monotonic() + float(sys.argv[2]), []
     while time.monotonic() < stop:
         began = time.perf_counter()
         queue.send("a message of some length" * 8)
-        print((time.perf_counter() - began) * 1000)
+        latencies.append((time.perf_counter() - began) * 1000)
         time.sleep(0.002)
+print(*latencies)  # not before: nobody reads the pipe meanwhile
 """
 
 
