@@ -1,21 +1,17 @@
-"""Queues: list, make, empty, delete."""
+"""Queues: list, empty, delete."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from sqsqlite import limits
-from sqsqlite.cli.attribute_names import AttributeName
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.options import span
-from sqsqlite.cli.queue_names import QueueName, queue_argument, told_of_fifo
+from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column, age
 
 if TYPE_CHECKING:
     from sqsqlite.service.inspect import QueueStatistics
 
 _SOURCES_SHOWN = 5
-_RECEIVES = 3  # until a message goes to the dead-letter queue, unless said
 
 
 @click.command("queues")
@@ -61,83 +57,6 @@ def target_name(found: "QueueStatistics") -> str | None:
     """The dead-letter queue by name."""
     arn = found.dead_letter_target_arn
     return None if arn is None else arn.rpartition(":")[2]
-
-
-@click.command("create")
-@queue_argument
-@click.option(
-    "-a",
-    "--attribute",
-    "attributes",
-    type=AttributeName("settable", "="),
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="SQS's names. Repeatable.",
-)
-@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Repeatable.")
-@click.option(
-    "--dead-letter-queue",
-    metavar="QUEUE",
-    type=QueueName(),
-    help="Where messages go that fail too often; it exists.",
-)
-@click.option(
-    "--max-receive-count",
-    type=int,
-    metavar="COUNT",
-    help=f"How often a message is received before it goes there, {span(limits.SQS.max_receive_count)}. "
-    f"Default: {_RECEIVES}.",
-)
-@click.pass_obj
-def create(
-    line: CommandLine,
-    queue: str,
-    attributes: tuple[str, ...],
-    tags: tuple[str, ...],
-    dead_letter_queue: str | None,
-    max_receive_count: int | None,
-) -> None:
-    r"""Make a queue, and the file if there is none.
-
-    \b
-      sqsqlite create orders-failed
-      sqsqlite create orders -a VisibilityTimeout=60 --dead-letter-queue orders-failed
-      sqsqlite create invoices.fifo -a ContentBasedDeduplication=true
-
-    A queue of this name and these attributes that exists already is no error. One whose name ends in .fifo is a FIFO
-    queue.
-    """
-    if max_receive_count is not None and dead_letter_queue is None:
-        raise click.UsageError(
-            "--max-receive-count belongs to --dead-letter-queue: it says when messages go there"
-        )
-    given: dict[str, Any] = {"QueueName": queue, "Attributes": _pairs(attributes, "--attribute")}
-    if queue.endswith(".fifo"):
-        given["Attributes"].setdefault("FifoQueue", "true")
-    if tags:
-        given["tags"] = _pairs(tags, "--tag")
-    sqs = line.sqs_or_new
-    if dead_letter_queue is not None:
-        import json
-
-        policy = {
-            "deadLetterTargetArn": line.queue(dead_letter_queue).arn,
-            "maxReceiveCount": _RECEIVES if max_receive_count is None else max_receive_count,
-        }
-        given["Attributes"]["RedrivePolicy"] = json.dumps(policy)
-    with told_of_fifo(given, "the name says which it is"):
-        sqs.client.create_queue(**given)
-    line.say(f"{queue}: ready in {line.path}")
-
-
-def _pairs(words: tuple[str, ...], flag: str) -> dict[str, str]:
-    pairs = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not (name and equals):
-            raise click.BadParameter(f"{word!r}: a name, = and a value are wanted", param_hint=flag)
-        pairs[name] = value
-    return pairs
 
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask first.")

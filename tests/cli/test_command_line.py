@@ -25,6 +25,7 @@ READING = {
     "top": ["--once"],
     "report": ["backlog"],
     "export": ["--parquet", "lake"],
+    "set": ["q", "--delay-seconds", "5"],
     "redrive": ["q", "--yes"],
     "purge": ["q", "--yes"],
     "delete": ["q", "--yes"],
@@ -252,6 +253,7 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback(path, sqs):
 def test_no_verb_is_left_out_of_this_table_of_what_reads():
     """A new everyday verb is put into READING, or here."""
     files = {"db", "backup", "restore", "check", "dump", "load", "demo", "completion", "create", "analytics"}
+    files |= {"serve", "keys"}
     everyday = {verb for verb, found in VERBS.items() if not found.home.startswith("actions:")}
     assert everyday - files - READING.keys() == set()
 

@@ -1,5 +1,7 @@
 """Queues from the shell: list, make, empty, delete, and what asks first."""
 
+import json
+
 import pytest
 
 import sqsqlite
@@ -74,6 +76,81 @@ def test_a_receive_count_is_checked_by_the_request(run):
     assert refused.code == 1
     assert "maxReceiveCount" in refused.err
     assert [row["queue"] for row in run("queues").rows] == ["failed"]
+
+
+def test_create_takes_the_usual_attributes_as_options(run, path):
+    words = (
+        "--visibility-timeout 60 --delay-seconds 5 --message-retention-period 90 --maximum-message-size 2048"
+    )
+    more = "--receive-message-wait-time-seconds 7 --content-based-deduplication true"
+    assert run("create", "q.fifo", *words.split(), *more.split()).code == 0
+    with sqsqlite.connect(path) as sqs:
+        found = sqs.queue("q.fifo").attributes
+    assert [found[name] for name in ("VisibilityTimeout", "DelaySeconds", "MessageRetentionPeriod")] == [
+        "60",
+        "5",
+        "90",
+    ]
+    assert [found[name] for name in ("MaximumMessageSize", "ContentBasedDeduplication")] == ["2048", "true"]
+    assert found["ReceiveMessageWaitTimeSeconds"] == "7"
+
+
+def test_create_with_other_values_names_what_changes_a_queue(run):
+    run("create", "q")
+    assert "sqsqlite set q" in run("create", "q", "--delay-seconds", 5).err
+
+
+def test_set_changes_what_is_given_and_leaves_the_rest(run, sqs):
+    queue = sqs.queue("orders")
+    sqs.create_queue("failed")
+    queue.set_attributes(visibility_timeout=7)
+    words = ["--delay-seconds", 5, "-a", "MaximumMessageSize=2048", "--tag", "team=sales"]
+    ran = run("set", queue.arn, *words, "--dead-letter-queue", "failed", "--max-receive-count", 5)
+    assert (ran.code, ran.out, ran.err) == (0, "", "orders: set\n")
+    found = queue.attributes
+    assert [found[name] for name in ("VisibilityTimeout", "DelaySeconds", "MaximumMessageSize")] == [
+        "7",
+        "5",
+        "2048",
+    ]
+    assert (queue.tags, '"maxReceiveCount":5' in found["RedrivePolicy"]) == ({"team": "sales"}, True)
+
+
+def test_set_changes_the_dead_letter_queue_and_its_count_one_without_the_other(run, sqs):
+    queue, failed, other = sqs.queue("orders"), sqs.create_queue("failed"), sqs.create_queue("other")
+
+    def policy():
+        return json.loads(queue.attributes["RedrivePolicy"])
+
+    run("set", "orders", "--dead-letter-queue", "failed")
+    assert policy() == {"deadLetterTargetArn": failed.arn, "maxReceiveCount": 3}
+    run("set", "orders", "--max-receive-count", 5)
+    assert policy() == {"deadLetterTargetArn": failed.arn, "maxReceiveCount": 5}
+    run("set", "orders", "--dead-letter-queue", "other")
+    assert policy() == {"deadLetterTargetArn": other.arn, "maxReceiveCount": 5}
+    assert run("set", "orders", "-a", "RedrivePolicy=").code == 0
+    assert "RedrivePolicy" not in queue.attributes
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["orders"], 2, "nothing is given"),
+        (["orders", "--max-receive-count", 5], 2, "which orders has not"),
+        (["orders", "--visibility-timeout", 5, "-a", "VisibilityTimeout=6"], 2, "given twice"),
+        (["orders", "--tag", "x=y", "--visibility-timeout", 43_201], 1, "VisibilityTimeout"),
+        (["orders", "--delay-seconds", 5, "--tag", "aws:x=y"], 1, "InvalidParameterValue"),
+        (["orders", "--dead-letter-queue", "nosuch"], 1, "QueueDoesNotExist: nosuch"),
+        (["nosuch", "--delay-seconds", 5], 1, "QueueDoesNotExist: nosuch: no such queue in"),
+    ],
+    ids=lambda part: " ".join(map(str, part)) if isinstance(part, list) else "",
+)
+def test_set_sets_all_or_nothing(run, sqs, words, code, text):
+    queue = sqs.queue("orders")
+    before = queue.attributes
+    refused = run("set", *words)
+    assert (refused.code, text in refused.err) == (code, True), refused.err
+    assert (queue.attributes, queue.tags) == (before, {})
 
 
 @pytest.mark.parametrize("verb", ["purge", "delete"])
