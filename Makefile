@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header
 COMPILE := $(LOCK) pyproject.toml
 
-.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock ddl contract bench clean
+.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock ddl contract conformance bench clean
 
 help: ## Print the targets
 	@echo 'make TARGET [ARGS="..."]; each sets up what it needs in $(VENV).'
@@ -105,6 +105,11 @@ ddl: $(READY) ## Write sqsqlite/store/ddl.py anew from sqsqlite/schema.py
 contract: $(READY) ## Write docs/contract.md anew from the rules in tests/contract and the tests marked with them
 	@echo 'Writing docs/contract.md'
 	@$(BIN)/python -m tests.contract.page
+
+conformance: $(READY) ## Run the clients against sqsqlite serve, and write docs/conformance.md anew
+	@echo 'Running the clients, and writing docs/conformance.md'
+	@$(BIN)/python -m pytest tests/clients -o junit_family=xunit1 --junitxml $(VENV)/clients.xml $(ARGS)
+	@$(BIN)/python -m tests.clients.page $(VENV)/clients.xml
 
 bench: $(READY) ## Run the benchmarks, the peers beside ours
 	@echo 'Running the benchmarks'

@@ -14,16 +14,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
 
 
 @pytest.fixture
-def aws(endpoint, conforms):
+def installed(endpoint, conforms):
+    folder = programs("awscli")
+    conforms("AWS CLI", endpoint.run(folder / "aws", "--version").split()[0].partition("/")[2])
+    return folder
+
+
+@pytest.fixture
+def aws(endpoint, installed):
     """Run a command line, as a shell would; what it printed, read.
 
     --endpoint-url is added: version 1 goes to Amazon for SQS whatever AWS_ENDPOINT_URL says.
     """
-    folder = programs("awscli")
-    conforms("AWS CLI", endpoint.run(folder / "aws", "--version").split()[0].partition("/")[2])
 
     def words(line):
-        return [folder / "aws", "--endpoint-url", endpoint.url, *shlex.split(line)[1:]]
+        return [installed / "aws", "--endpoint-url", endpoint.url, *shlex.split(line)[1:]]
 
     def aws(line, *more):
         printed = endpoint.run(*words(line), *more)
@@ -114,12 +119,11 @@ def test_error_is_told_with_its_code_and_exit_status(aws):
     assert "GetQueueUrl operation" in refused
 
 
-def test_example_runs(endpoint, conforms):
+def test_example_runs(endpoint, installed):
     """docs/clients/aws_cli.sh, in a shell that has the AWS CLI."""
-    folder = programs("awscli")
     printed = endpoint.run(
         "bash",
         ROOT / "docs" / "clients" / "aws_cli.sh",
-        environment={"PATH": f"{folder}:{endpoint.environment()['PATH']}"},
+        environment={"PATH": f"{installed}:{endpoint.environment()['PATH']}"},
     )
     assert '"VisibilityTimeout": "120"' in printed

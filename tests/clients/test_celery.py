@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.clients.tools import programs
+from tests.clients.tools import programs, version_of
 from tests.packaging.checkout import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
@@ -96,9 +96,8 @@ class Celery:
 @pytest.fixture
 def installed(conforms):
     folder = programs("celery")
-    told = "import celery, kombu; print(celery.__version__, f'(kombu {kombu.__version__})')"
-    version = subprocess.run([folder / "python", "-c", told], capture_output=True, text=True, check=True)
-    conforms("Celery", version.stdout.strip())
+    celery, kombu = (version_of(folder / "python", package) for package in ("celery", "kombu"))
+    conforms("Celery", f"{celery} (kombu {kombu})")
     return folder
 
 

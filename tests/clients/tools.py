@@ -61,3 +61,8 @@ def programs(name):
         )
 
     return kept(name, lock, make=make) / "venv" / "bin"
+
+
+def version_of(python, package):
+    """The version of a package that the interpreter has."""
+    return run(python, "-c", f"from importlib.metadata import version; print(version('{package}'))").strip()

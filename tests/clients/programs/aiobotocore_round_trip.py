@@ -1,9 +1,8 @@
-"""A round trip, errors, and twenty long polls at once, answered by twenty messages; prints the version."""
+"""A round trip, errors, and twenty long polls at once, answered by twenty messages."""
 
 import asyncio
 import os
 
-import aiobotocore
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 
@@ -52,7 +51,6 @@ async def main():
         await asyncio.gather(waiting, return_exceptions=True)
         await sqs.send_message(QueueUrl=url, MessageBody="for who still waits")
         assert await receive_and_delete(sqs, url) == "for who still waits"
-    print(aiobotocore.__version__)
 
 
 asyncio.run(main())

@@ -1,7 +1,6 @@
-"""Bodies in S3 and pointers in the queue: send, batch, visibility, delete; prints the version of the client."""
+"""Bodies in S3 and pointers in the queue: send, batch, visibility, delete."""
 
 import json
-from importlib.metadata import version
 
 import boto3
 import botocore.session
@@ -64,4 +63,3 @@ changed = sqs.change_message_visibility_batch(
 assert len(changed["Successful"]) == 2
 assert len(sqs.delete_message_batch(QueueUrl=url, Entries=handles)["Successful"]) == 2
 assert (keys(), left(url)) == ([], {"0"})
-print(version("amazon-sqs-extended-client"))
