@@ -54,7 +54,7 @@ SELECT l.visible_at
 FROM sqs_message_groups AS g
 CROSS JOIN sqs_leases AS l
     ON l.epoch_id = g.epoch_id AND l.visible_at > 0 AND l.visible_at > :now_ms AND l.token IS NOT NULL
-    AND l.group_key = g.group_key
+    AND +l.group_key = g.group_key
 WHERE g.group_key = :group_key
 ORDER BY l.visible_at DESC
 LIMIT 1
@@ -241,6 +241,15 @@ ON CONFLICT (epoch_id, group_id) DO UPDATE SET
     last_turn = CASE WHEN last_sent_at < ?4 - 300000 THEN ?3 ELSE max(last_turn + 1, ?3) END,
     last_sent_at = ?4
 RETURNING last_turn
+"""
+
+NOTE_DELAYED_SEND = """
+-- A delayed message of a group is sent: it draws no turn yet, and is a send for the five minutes all the same.
+INSERT INTO sqs_tenants (epoch_id, group_id, last_turn, last_sent_at)
+VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (epoch_id, group_id) DO UPDATE SET
+    last_turn = CASE WHEN last_sent_at < ?4 - 300000 THEN ?3 ELSE last_turn END,
+    last_sent_at = ?4
 """
 
 DRAW_TURN_AGAIN = """

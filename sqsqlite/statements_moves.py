@@ -126,20 +126,41 @@ ORDER BY sent_at, id
 LIMIT :limit + 0
 """
 
+LIST_GROUPS_BEHIND = """
+-- FIFO: the groups of whatever queue behind one, and whether they are the source's and can be received from. By row id:
+-- a group that begins later comes later, and none comes twice.
+SELECT group_key, epoch_id = :epoch_id AND head_visible_at <= :now_ms
+FROM sqs_message_groups
+WHERE group_key > :after_key
+ORDER BY group_key
+LIMIT :limit + 0
+"""
+
+LIST_MOVABLE_OF_GROUP = """
+-- A group's messages, in order. By sqs_ix_leases_group.
+SELECT
+    l.id, l.sent_at, l.size_bytes, l.visible_at, l.token IS NOT NULL, l.group_key,
+    d.source_arn, d.receive_count, d.moved_at
+FROM sqs_leases AS l
+LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
+WHERE l.group_key = :group_key AND l.id > :after_id AND l.id <= :last_id
+ORDER BY l.id
+LIMIT :limit + 0
+"""
+
+FIND_HIDDEN_BEFORE = """
+-- Is a message of the group hidden that stands before others of it? By sqs_ix_leases_hidden.
+SELECT 1 FROM sqs_leases
+WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at > :now_ms AND +group_key = :group_key AND id <= :after_id
+LIMIT 1
+"""
+
 LIST_WITH_BODY = """
 -- Those of some messages whose body contains a text.
 SELECT m.id
 FROM json_each(:ids) AS listed
 CROSS JOIN sqs_messages AS m ON m.id = listed.value
 WHERE instr(m.body, :text) > 0
-"""
-
-LIST_LOCKED_GROUPS = """
--- Those of some FIFO groups whose first message is hidden: what stands behind it stays behind it.
-SELECT g.group_key
-FROM json_each(:group_keys) AS listed
-CROSS JOIN sqs_message_groups AS g ON g.group_key = listed.value
-WHERE g.head_visible_at > :now_ms
 """
 
 LIST_GROUPS = """

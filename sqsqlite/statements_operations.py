@@ -388,6 +388,12 @@ LIMIT :max_messages + 0
 COUNT_REDRIVABLE = """
 -- What a move task of these conditions would meet now, by origin and by what keeps it: nothing, a delay, a receive, or
 -- FIFO another of its group. NULL: no condition. Goes through the whole queue, and its bodies where one is asked for.
+WITH hidden (group_key, id) AS MATERIALIZED (
+    SELECT h.group_key, min(h.id)
+    FROM sqs_leases AS h
+    WHERE h.epoch_id = :epoch_id AND h.visible_at > 0 AND h.visible_at > :now_ms AND h.group_key IS NOT NULL
+    GROUP BY h.group_key
+)
 SELECT
     d.source_arn,
     CASE
@@ -396,11 +402,12 @@ SELECT
         WHEN EXISTS (
             SELECT 1 FROM sqs_message_groups AS g
             WHERE g.group_key = l.group_key AND g.head_visible_at > :now_ms
-        ) THEN 'behind a hidden one of its group'
+        ) OR hidden.id < l.id THEN 'behind a hidden one of its group'
     END AS kept_by,
     count(*)
 FROM sqs_leases AS l
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
+LEFT JOIN hidden ON hidden.group_key = l.group_key
 WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at
     AND (:source_arn IS NULL OR d.source_arn = :source_arn)
     AND (:minimum_receive_count IS NULL OR d.receive_count >= :minimum_receive_count)

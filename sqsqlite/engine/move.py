@@ -1,8 +1,8 @@
 """Message move tasks: chunk by chunk, each in one transaction, by whichever process is alive.
 
-A task goes once through its source in order of age, behind a cursor that stands in its row, so a message that it can't
-move is passed once, and it ends whatever is sent meanwhile. The row is leased to the process that works on it: not for
-correctness, which each chunk's transaction gives, but so that two don't do the work of one.
+A task goes once through its source, in order of age or FIFO group by group, behind a cursor that stands in its row, so
+a message that it can't move is passed once, and it ends whatever is sent meanwhile. The row is leased to the process
+that works on it: not for correctness, which each chunk's transaction gives, but so that two don't do the work of one.
 """
 
 from collections.abc import Callable

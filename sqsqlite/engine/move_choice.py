@@ -17,6 +17,8 @@ NO_KNOWN_SOURCE = "CouldNotDetermineMessageSource"
 # Messages looked at in a chunk: 500 plain ones take about 5 ms. And their bytes, beyond the first message.
 CHUNK_ROWS = 500
 CHUNK_BYTES = 1024 * 1024
+# FIFO: groups looked at in a chunk, of whatever queue.
+CHUNK_GROUPS = 1_000
 _NO_ID = 1 << 62
 
 
@@ -41,7 +43,7 @@ class Choice(NamedTuple):
 
     Attributes:
         failure_reason: why the first of those that have nowhere to go has to stay.
-        cursor: time of sending and row id of the last message looked at.
+        cursor: time of sending, or FIFO the group's key, and row id of the last message looked at.
         is_last: nothing is behind it.
     """
 
@@ -56,6 +58,28 @@ class Choice(NamedTuple):
         return sum(message.size_bytes for messages in self.moves.values() for message in messages)
 
 
+class _Chunk(NamedTuple):
+    """Messages to look at, in order.
+
+    Attributes:
+        cursor: where a task stands that is done with all of them.
+        is_last: nothing is behind them.
+    """
+
+    messages: list[Movable]
+    cursor: tuple[int, int]
+    is_last: bool
+
+    def with_few_bytes(self) -> "_Chunk":
+        """Up to the message that makes too many bytes of them."""
+        size_bytes = 0
+        for place, message in enumerate(self.messages):
+            size_bytes += message.size_bytes
+            if place and size_bytes > CHUNK_BYTES:
+                return _Chunk(self.messages[:place], _place(self.messages[place - 1]), is_last=False)
+        return self
+
+
 def find_queue(execute: Callable[..., Any], arn: str) -> Queue | None:
     """The queue of that name: also one deleted and made again."""
     where = queue_name(arn)
@@ -66,13 +90,18 @@ def find_queue(execute: Callable[..., Any], arn: str) -> Queue | None:
 def choose(
     execute: Callable[..., Any], now_ms: int, route: Route, cursor: tuple[int, int], allowed: int
 ) -> Choice:
-    """Go through the messages behind `cursor`, in order of age, until `allowed` are found that can be moved."""
-    messages, is_last = _next_messages(execute, now_ms, route, cursor)
-    wanted = _wanted(execute, now_ms, route, messages)
+    """Go through the messages behind `cursor` until `allowed` are found that can be moved.
+
+    From a standard queue in order of age. From a FIFO queue group by group: of each that can be received from, those
+    that can be received, in order. A group that is locked when its turn comes stays as it is, whole.
+    """
+    find = _next_in_groups if route.source.fifo else _next_by_age
+    chunk = find(execute, now_ms, route, cursor).with_few_bytes()
+    wanted = _wanted(execute, now_ms, route, chunk.messages)
     destinations: dict[str, Queue | None] = {}
     moves: dict[Queue, list[Movable]] = {}
     failure_reason = None
-    for message in messages:
+    for message in chunk.messages:
         if message.id in wanted:
             arn = route.destination_arn or message.source_arn
             if arn is not None and arn not in destinations:
@@ -85,14 +114,17 @@ def choose(
                 allowed -= 1
             else:
                 return Choice(moves, failure_reason, cursor, is_last=False)
-        cursor = message.sent_at, message.id
-    return Choice(moves, failure_reason, cursor, is_last)
+        cursor = _place(message)
+    return Choice(moves, failure_reason, chunk.cursor, chunk.is_last)
 
 
-def _next_messages(
-    execute: Callable[..., Any], now_ms: int, route: Route, cursor: tuple[int, int]
-) -> tuple[list[Movable], bool]:
-    """A chunk of the messages behind the cursor, and whether these are all."""
+def _place(message: Movable) -> tuple[int, int]:
+    """As a cursor has it."""
+    return (message.sent_at if message.group_key is None else message.group_key), message.id
+
+
+def _next_by_age(execute: Callable[..., Any], now_ms: int, route: Route, cursor: tuple[int, int]) -> _Chunk:
+    """A chunk of the messages behind the cursor."""
     after = max(cursor, (route.source.expired_at(now_ms), _NO_ID))
     bounds = {
         "epoch_id": route.source.epoch_id,
@@ -103,19 +135,62 @@ def _next_messages(
         "limit": CHUNK_ROWS,
     }
     messages = [Movable(*row) for row in execute(sql.LIST_MOVABLE, bounds).fetchall()]
-    size_bytes = 0
-    for place, message in enumerate(messages):
-        size_bytes += message.size_bytes
-        if place and size_bytes > CHUNK_BYTES:
-            return messages[:place], False
-    return messages, len(messages) < CHUNK_ROWS
+    reached = _place(messages[-1]) if messages else cursor
+    return _Chunk(messages, reached, is_last=len(messages) < CHUNK_ROWS)
+
+
+def _next_in_groups(
+    execute: Callable[..., Any], now_ms: int, route: Route, cursor: tuple[int, int]
+) -> _Chunk:
+    """A chunk of what stands at the front of the groups behind the cursor, and of the one that it stands in."""
+    messages: list[Movable] = []
+    bounds = {
+        "epoch_id": route.source.epoch_id,
+        "after_key": cursor[0] if cursor[1] == _NO_ID else cursor[0] - 1,
+        "now_ms": now_ms,
+        "limit": CHUNK_GROUPS,
+    }
+    rows = execute(sql.LIST_GROUPS_BEHIND, bounds).fetchall()
+    for group_key, is_ready in rows:
+        after_id = cursor[1] if group_key == cursor[0] else 0
+        if is_ready:
+            front, is_whole = _front(execute, now_ms, route, group_key, after_id, CHUNK_ROWS - len(messages))
+            messages += front
+            if not is_whole:
+                return _Chunk(messages, _place(messages[-1]), is_last=False)
+        cursor = group_key, _NO_ID
+    return _Chunk(messages, cursor, is_last=len(rows) < CHUNK_GROUPS)
+
+
+def _front(
+    execute: Callable[..., Any], now_ms: int, route: Route, group_key: int, after_id: int, wanted: int
+) -> tuple[list[Movable], bool]:
+    """Messages of the group, none of them behind one that is hidden, and whether these are all."""
+    bounds = {
+        "epoch_id": route.source.epoch_id,
+        "group_key": group_key,
+        "after_id": after_id,
+        "last_id": route.last_message_id,
+        "now_ms": now_ms,
+        "limit": wanted,
+    }
+    # Those that stayed before the cursor may have been received since.
+    if after_id and execute(sql.FIND_HIDDEN_BEFORE, bounds).fetchone() is not None:
+        return [], True
+    listed = [Movable(*row) for row in execute(sql.LIST_MOVABLE_OF_GROUP, bounds).fetchall()]
+    front: list[Movable] = []
+    for message in listed:
+        if message.visible_at > now_ms:
+            return front, True
+        front.append(message)
+    return front, len(listed) < wanted
 
 
 def _wanted(execute: Callable[..., Any], now_ms: int, route: Route, messages: Sequence[Movable]) -> set[int]:
     """Ids of those that are visible, were there at the start, and meet the conditions."""
-    locked = _locked_groups(execute, now_ms, messages)
+    expired_at = route.source.expired_at(now_ms)
     found = {
-        message.id for message in messages if message.visible_at <= now_ms and message.group_key not in locked
+        message.id for message in messages if message.visible_at <= now_ms and message.sent_at > expired_at
     }
     found -= {message.id for message in messages if (message.moved_at or 0) > route.started_at}
     conditions = route.conditions
@@ -130,12 +205,3 @@ def _wanted(execute: Callable[..., Any], now_ms: int, route: Route, messages: Se
         listed = {"ids": json.dumps(sorted(found)), "text": conditions.body}
         found = {row[0] for row in execute(sql.LIST_WITH_BODY, listed).fetchall()}
     return found
-
-
-def _locked_groups(execute: Callable[..., Any], now_ms: int, messages: Sequence[Movable]) -> set[int | None]:
-    """FIFO: groups whose first message is hidden. Those behind it can't be received, so they are not moved either."""
-    keys = {message.group_key for message in messages} - {None}
-    if not keys:
-        return set()
-    listed = {"group_keys": json.dumps(list(keys)), "now_ms": now_ms}
-    return {row[0] for row in execute(sql.LIST_LOCKED_GROUPS, listed).fetchall()}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.moving import ended, let_die, moved, policy, start
 from tests.behaviour.refusals import INVALID, refused
 from tests.store.waiting import until
@@ -91,6 +92,72 @@ def test_a_group_whose_first_message_is_in_flight_stays(dead, source):
     assert source.bodies() == ["c"]
     dead.delete(held)
     assert dead.bodies() == ["b"]
+
+
+@pytest.mark.rule("move.47")
+def test_what_stands_behind_a_hidden_message_of_its_group_stays(dead, source):
+    """The first of three in flight was given back, and is moved alone."""
+    let_group_die(source, "g", "a", "b", "c", "d")
+    held = dead.receive(3)
+    dead.change(held[0], 0)
+    start(dead)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
+    assert source.bodies() == ["a"]
+    dead.delete(held[1])
+    dead.delete(held[2])
+    assert dead.bodies() == ["d"]
+
+
+@pytest.mark.rule("move.47")
+def test_what_is_left_of_a_group_stays_once_a_message_before_it_is_hidden(dead, make_fifo, clock):
+    """In mid-move somebody receives one that the task had to leave behind: it has nowhere to go to."""
+    source = make_fifo("going.fifo", RedrivePolicy=policy(dead))
+    dead.send("direct", MessageGroupId="g")
+    let_group_die(source, "g", "a", "b")
+    start(dead, rate=1)
+    clock.advance(1)
+    until(lambda: moved(dead) == 1)
+    [held] = dead.receive()
+    assert held["Body"] == "direct"
+    clock.advance(1)
+    assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
+    assert source.bodies() == ["a"]
+    dead.delete(held)
+    assert dead.bodies() == ["b"]
+
+
+@pytest.mark.rule("move.48")
+def test_a_group_that_comes_free_in_mid_move_stays_whole(dead, source, clock):
+    """Its first message was being looked at when the group's turn came."""
+    let_group_die(source, "g", "1")
+    let_group_die(source, "other", "x", "y", "z")
+    let_group_die(source, "g", "2", "3")
+    assert dead.bodies(1, VisibilityTimeout=3) == ["1"]
+    start(dead, rate=1)
+    for count in (1, 2, 3):
+        clock.advance(1)
+        until(lambda count=count: moved(dead) == count)
+    assert ended(dead)["Status"] == "COMPLETED"
+    assert (source.bodies(), dead.bodies()) == (["x", "y", "z"], ["1", "2", "3"])
+
+
+@pytest.mark.rule("move.48")
+def test_a_group_goes_in_the_order_of_sending_whenever_its_messages_died(aws, clock):
+    """compat="aws": they count as sent when they died, the later one first."""
+    dead = BoundQueue.create_fifo(aws, "dead.fifo")
+    target = BoundQueue.create_fifo(aws, "target.fifo")
+    first, second = (
+        BoundQueue.create_fifo(aws, f"{name}.fifo", RedrivePolicy=policy(dead))
+        for name in ("first", "second")
+    )
+    first.send("1", MessageGroupId="g")
+    let_die(second, "2", MessageGroupId="g")
+    clock.advance(1)
+    first.receive_one(VisibilityTimeout=0)
+    assert first.receive() == []
+    start(dead, target.arn)
+    ended(dead)
+    assert target.bodies() == ["1", "2"]
 
 
 def test_what_is_left_of_a_group_can_be_received_in_mid_move(dead, source, clock):

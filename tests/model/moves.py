@@ -1,17 +1,18 @@
 """Message move tasks. Contract, section 10.3.
 
-A task goes once through its source, oldest first. Of what was there at its start it takes what can be received when its
-turn comes, and passes the rest; where a message has no queue to go to, it stays, and the task fails in the end. What it
-moves is a new message.
+A task goes once through its source: oldest first, or FIFO group by group. Of what was there at its start it takes what
+can be received when its turn comes, and passes the rest; where a message has no queue to go to, it stays, and the task
+fails in the end. What it moves is a new message.
 """
 
 # ruff: noqa: N803 - SQS's parameters have SQS's names
 
+import itertools
 from dataclasses import dataclass
 
 from tests.model import fairness, sending
 from tests.model.queues import sources_of
-from tests.model.receiving import remove
+from tests.model.receiving import of_group, remove
 from tests.model.state import (
     SECOND,
     Message,
@@ -173,12 +174,10 @@ def _choose(state, task):
     """The next messages by their destinations, and whether these are the last."""
     allowed = _allowed(state, task)
     chosen = {}
-    movable = [message for message in task.source.messages if _is_movable(state, task, message)]
-    for message in sorted(task.source.messages, key=lambda message: (message.sent_at, message.number)):
-        place = message.sent_at, message.number
+    for place, message in _by_group(state, task.source) if task.source.fifo else _by_age(task.source):
         if place <= task.cursor or message.number > task.last_number:
             continue
-        if message in movable:
+        if _is_movable(state, task, message):
             destination = _destination(state, task, message)
             if destination is not None:
                 if not allowed:
@@ -199,14 +198,27 @@ def _allowed(state, task):
     return (state.now - task.paid_until + 1) * task.rate // SECOND
 
 
+def _by_age(queue):
+    """Each message with its place."""
+    found = [((one.sent_at, one.number), one) for one in queue.messages]
+    return sorted(found, key=lambda item: item[0])
+
+
+def _by_group(state, queue):
+    """The same of what can be received from a FIFO queue: from each group that is free what nothing hidden precedes."""
+    found = []
+    for group_id, group in sorted(queue.groups.items(), key=lambda item: item[1].number):
+        if group.ready_at <= state.now:
+            front = itertools.takewhile(lambda one: is_visible(state, one), of_group(queue, group_id))
+            found += [((group.number, one.number), one) for one in front]
+    return found
+
+
 def _is_movable(state, task, message):
-    """What can be received, and was here at the start; on FIFO queues not in a group whose first message is hidden."""
-    queue = message.queue
+    """What can be received, and was here at the start."""
     if message.died_at > task.started_at:
         return False
-    if is_expired(state, queue, message) or not is_visible(state, message):
-        return False
-    return not queue.fifo or queue.groups[message.group].ready_at <= state.now
+    return is_visible(state, message) and not is_expired(state, message.queue, message)
 
 
 def _destination(state, task, message):
