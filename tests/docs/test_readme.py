@@ -73,7 +73,7 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         name, _, heading = target.partition("#")
         linked = (page.parent / name).resolve() if name else page
-        if not linked.is_file() or (heading and heading not in headings(linked)):
+        if not linked.exists() or (heading and heading not in headings(linked)):
             missing.append(target)
     assert missing == []
 
