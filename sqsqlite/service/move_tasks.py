@@ -233,6 +233,11 @@ def _read_handle(handle: str) -> tuple[str, str]:
         task_id, source_arn = parts["taskId"], parts["sourceArn"]
     except (binascii.Error, ValueError, LookupError, TypeError, RecursionError):
         raise InvalidParameterValue(_BAD_HANDLE) from None
-    if not (isinstance(task_id, str) and isinstance(source_arn, str)):
+    if not (_is_text(task_id) and _is_text(source_arn)):
         raise InvalidParameterValue(_BAD_HANDLE)
     return task_id, source_arn
+
+
+def _is_text(part: object) -> bool:
+    """Half of a surrogate pair, which JSON may have, is none."""
+    return isinstance(part, str) and not any("\ud800" <= letter <= "\udfff" for letter in part)

@@ -502,6 +502,8 @@ def test_a_cancelled_task_moves_no_more(dead, source, clock):
         base64.b64encode(b"[1]").decode(),
         base64.b64encode(b'{"taskId":"x"}').decode(),
         base64.b64encode(b'{"taskId":1,"sourceArn":"x"}').decode(),
+        base64.b64encode(b'{"taskId":"\\ud800","sourceArn":"x"}').decode(),
+        base64.b64encode(b'{"taskId":"x","sourceArn":"\\udfff"}').decode(),
         "\u00e9",
     ],
 )
@@ -664,6 +666,7 @@ def test_what_is_sent_after_the_start_is_not_moved(dead, source, clock, make_que
     assert (target.bodies(), dead.bodies()) == (["a"], ["later"])
 
 
+@pytest.mark.rule("move.49")
 def test_what_dies_after_the_start_is_not_moved(dead, source, clock):
     """Although it was sent before, to its own queue."""
     let_die(source, "a")

@@ -267,7 +267,7 @@ def test_types_are_string_number_and_binary_with_a_label_or_without(queue, data_
         queue.send(MessageAttributes={"a": {"DataType": data_type, "StringValue": "x"}})
 
 
-@pytest.mark.rule("metadata.22")
+@pytest.mark.rule("metadata.22", "metadata.33")
 def test_a_type_of_256_characters_is_allowed(queue):
     attributes = {"a": string("x", "." + "l" * 249)}
     queue.send(MessageAttributes=attributes)
