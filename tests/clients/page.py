@@ -21,10 +21,9 @@ EXAMPLES = {
 HEAD = """# The clients that were run against `sqsqlite serve`
 
 Each in an environment of its own, from a package registry, unchanged but for the endpoint's URL, over a real socket to
-`sqsqlite serve` with a new file. `make conformance` runs them and writes this page; it names what passed, and it is not
-written if anything did not. The tests are in [tests/clients](../tests/clients), the pinned versions in
-[requirements/clients](../requirements/clients) and with the examples. Beside them the whole behaviour suite runs
-through the boto3 of the development environment ([tests/behaviour](../tests/behaviour)).
+`sqsqlite serve` with a new file. `make conformance` runs them and writes this page: what passed, by the names of the
+tests in `tests/clients`; if anything did not, nothing is written. The versions are pinned in `requirements/clients` and
+beside the examples. Apart from them the whole behaviour suite, `tests/behaviour`, goes through a served file.
 
 | client | version | what was run | date | example |
 |---|---|---|---|---|
