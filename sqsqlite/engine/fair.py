@@ -29,6 +29,7 @@ def draw(tx: "Transaction", queue: Queue, group_id: str | None, visible_at: int 
     if not queue.has_tenants:
         tx.execute(sql.MARK_TENANTS, (queue.id,))
     if visible_at:
+        tx.execute(sql.NOTE_DELAYED_SEND, (queue.epoch_id, group_id, turn - 1, tx.now_ms))
         return turn
     return int(tx.execute(sql.DRAW_TURN, (queue.epoch_id, group_id, turn, tx.now_ms)).fetchone()[0])
 

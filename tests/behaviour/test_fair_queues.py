@@ -243,6 +243,17 @@ def test_until_then_it_stands_behind_its_backlog(flooded, clock):
     assert taken[-2:] == ["more", "still more"]
 
 
+@pytest.mark.rule("fair.13")
+def test_a_delayed_send_is_a_send(queue, clock):
+    """Whose messages are all delayed has a backlog when the delays end, and stands behind it like anybody."""
+    for number in range(12):
+        queue.send(f"later-{number}", MessageGroupId="one", DelaySeconds=5)
+    clock.advance(5)
+    assert queue.bodies(1) == ["later-0"]
+    queue.send_group("one", "at once")
+    assert [body for _ in range(2) for body in queue.bodies(10)][-1] == "at once"
+
+
 # With the rest of a queue
 
 

@@ -12,16 +12,20 @@ PROMOTED_AT_ONCE = {False: 100, True: 20}  # by whether the queue is fair
 
 
 def draw(state, queue, message):
-    """A message is sent; after five quiet minutes its tenant's debt is forgotten. A delayed one draws later."""
+    """A message is sent; after five quiet minutes its tenant's debt is forgotten.
+
+    A delayed one is a send like any other, and draws later.
+    """
     message.turn = queue.turn
     if message.group is None:
         return
     queue.fair = True
+    tenant = queue.tenants.get(message.group)
+    if tenant is None or state.now - tenant.last_sent_at > FIVE_MINUTES:
+        tenant = queue.tenants[message.group] = Tenant(queue.turn - 1, state.now)
+    tenant.last_sent_at = state.now
     if not message.visible_at:
-        tenant = queue.tenants.get(message.group)
-        if tenant is not None and state.now - tenant.last_sent_at <= FIVE_MINUTES:
-            message.turn = max(tenant.last_turn + 1, queue.turn)
-        queue.tenants[message.group] = Tenant(message.turn, state.now)
+        tenant.last_turn = message.turn = max(tenant.last_turn + 1, queue.turn)
 
 
 def draw_again(queue, message):
