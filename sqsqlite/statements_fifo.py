@@ -191,12 +191,14 @@ WHERE epoch_id = :epoch_id AND sent_at > :since AND first_received_at IS NULL AN
 """
 
 DELAY_AGAIN = """
--- Never received ones alone, and of them those for which the new delay makes a difference. By sqs_ix_leases_age.
+-- Never received ones alone, and of them those for which the new delay makes a difference. What is visible although its
+-- delay would not have ended was moved here, and has none. By sqs_ix_leases_age.
 UPDATE sqs_leases
 SET visible_at = CASE WHEN sent_at + :delay_ms > :now_ms THEN sent_at + :delay_ms ELSE 0 END
 WHERE epoch_id = :epoch_id AND sent_at > :since AND first_received_at IS NULL
     AND CASE WHEN sent_at + :delay_ms > :now_ms THEN sent_at + :delay_ms ELSE 0 END
         <> CASE WHEN visible_at > :now_ms THEN visible_at ELSE 0 END
+    AND (visible_at > :now_ms OR sent_at + :old_delay_ms <= :now_ms)
 RETURNING id, group_key
 """
 

@@ -176,6 +176,29 @@ def test_a_group_gone_from_the_source_can_begin_again_there(dead, source):
     assert dead.bodies() == ["direct"]
 
 
+@pytest.mark.rule("move.50")
+@pytest.mark.parametrize("delay", [9, 20])
+def test_a_changed_delay_does_not_hide_what_was_moved_just_now(dead, make_fifo, clock, delay):
+    source = make_fifo("slow.fifo", DelaySeconds=10, RedrivePolicy=policy(dead))
+    source.send("moved", MessageGroupId="g")
+    clock.advance(10)
+    source.receive_one(VisibilityTimeout=0)
+    assert source.receive() == []
+    start(dead)
+    ended(dead)
+    source.send("sent", MessageGroupId="g")
+    clock.advance(1)
+    source.set(DelaySeconds=delay)
+    assert source.counts == (1, 0, 1)
+    [message] = source.receive(10)
+    assert message["Body"] == "moved"
+    source.delete(message)
+    clock.advance(delay - 1, ms=-1)
+    assert source.bodies() == []
+    clock.advance(ms=1)
+    assert source.bodies() == ["sent"]
+
+
 @pytest.mark.rule("move.2")
 def test_a_fifo_destination_takes_messages_sent_directly_to_the_source(dead, source, make_fifo):
     """More than are moved in one transaction, in many groups."""

@@ -6,7 +6,7 @@ import re
 
 from tests.model import attributes
 from tests.model.receiving import delays_changed
-from tests.model.state import MINUTE, Queue, Refusal, invalid, missing
+from tests.model.state import MINUTE, SECOND, Queue, Refusal, invalid, missing
 
 
 def create_queue(state, QueueName, Attributes=None, tags=None):
@@ -101,7 +101,7 @@ def set_queue_attributes(state, QueueUrl, Attributes):
     attributes.apply(queue.attributes, parsed)
     queue.modified_at = state.now
     if queue.fifo and queue.seconds("DelaySeconds") != before:
-        delays_changed(state, queue)
+        delays_changed(state, queue, before * SECOND)
     return {}
 
 

@@ -175,12 +175,17 @@ def expire(state, queue):
         remove(state, message)
 
 
-def delays_changed(state, queue):
-    """A FIFO queue's delay holds for messages that are there already, unless they have been received."""
+def delays_changed(state, queue, old_delay):
+    """A FIFO queue's delay holds for messages that are there already, unless they have been received.
+
+    One that is visible before the old delay is over was moved here, and stays visible.
+    """
     delay = queue.seconds("DelaySeconds") * SECOND
     for message in queue.messages:
         if message.first_received_at is None:
             was_visible = is_visible(state, message)
+            if was_visible and message.sent_at + old_delay > state.now:
+                continue
             message.visible_at = message.sent_at + delay
             first = of_group(queue, message.group)[0] is message
             if first and not (was_visible and is_visible(state, message)):
