@@ -371,14 +371,13 @@ def test_a_dead_letter_waits_until_the_last_of_its_group_comes_back(dead, late, 
     assert dead.bodies() == ["poison", "first", "second"]
 
 
-@pytest.mark.rule("fifo-redrive.13")
 def test_a_dead_letter_may_be_received_as_soon_as_all_of_its_group_were_given_back(dead, late):
     for message in late:
         dead.change(message, 0)
     assert dead.bodies() == ["poison", "first", "second"]
 
 
-@pytest.mark.rule("fifo-redrive.13")
+@pytest.mark.rule("fifo-redrive.14")
 def test_a_dead_letter_waits_behind_the_rest_of_a_batch_that_it_came_between(source, dead, clock, make_fifo):
     """It comes between two messages in flight; the first of them is deleted."""
     older = make_fifo("older.fifo", RedrivePolicy=policy(dead.arn, 1))
