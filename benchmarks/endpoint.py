@@ -26,7 +26,7 @@ from pathlib import Path
 
 import endpoint_load
 import endpoint_polls
-from endpoint_contestants import BARE, CONTESTANTS, missing
+from endpoint_contestants import BARE, CONTESTANTS, SIGNED, missing
 from report import Circumstances
 
 START_SECONDS = 120
@@ -40,23 +40,17 @@ def free_port():
         return found.getsockname()[1]
 
 
-def call(port, action, **parameters):
+def call(contestant, action, **parameters):
     """One request; its answer as a dict."""
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/",
-        json.dumps(parameters).encode(),
-        {
-            "X-Amz-Target": f"AmazonSQS.{action}",
-            "Content-Type": "application/x-amz-json-1.0",
-            **endpoint_load.SIGNED,
-        },
-    )
+    body = json.dumps(parameters)
+    headers = endpoint_load.headers(contestant.port, action, body, contestant.key)
+    request = urllib.request.Request(f"http://127.0.0.1:{contestant.port}/", body.encode(), headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.loads(answer.read() or b"{}")
 
 
 @contextlib.contextmanager
-def running(contestant, port, folder):
+def running(contestant, folder):
     """The server's process and its queue's URL, from its first answer on."""
     log = folder / "log"
     with log.open("wb") as told:
@@ -69,7 +63,7 @@ def running(contestant, port, folder):
             start_new_session=True,
         )
     try:
-        yield process, _first_answer(contestant, process, port, log)
+        yield process, _first_answer(contestant, process, log)
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         try:
@@ -79,31 +73,34 @@ def running(contestant, port, folder):
             process.wait(STOP_SECONDS)
 
 
-def _first_answer(contestant, process, port, log):
+def _first_answer(contestant, process, log):
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError):
-            return call(port, "CreateQueue", QueueName="bench")["QueueUrl"]
+            return call(contestant, "CreateQueue", QueueName="bench")["QueueUrl"]
         time.sleep(0.2)
     raise SystemExit(f"{contestant.command} does not start:\n{log.read_text()[-2000:]}")
 
 
 def measure(name, folder, arguments):
     """Its durability; messages a second and latencies of each workload, on a new server."""
-    port = free_port()
-    contestant = CONTESTANTS[name](port, folder)
-    with running(contestant, port, folder) as (_, url):
-        account = url.split("/")[-2]  # moto has another
+    contestant = CONTESTANTS[name](free_port(), folder)
+    with running(contestant, folder) as (_, url):
         told = {"seconds": arguments.seconds, "connections": arguments.connections, "body_bytes": 100}
         warm_up = {**told, "seconds": arguments.warm_up}
-        for workload in (endpoint_load.SEND, endpoint_load.RECEIVE_AND_DELETE) if arguments.warm_up else ():
-            endpoint_load.run(workload, port, account, folder, **warm_up)
-        sent = endpoint_load.run(endpoint_load.SEND, port, account, folder, **told)
+        both = (
+            (endpoint_load.SEND,)
+            if contestant.key
+            else (endpoint_load.SEND, endpoint_load.RECEIVE_AND_DELETE)
+        )
+        for workload in both if arguments.warm_up else ():
+            endpoint_load.run(workload, contestant, url, folder, **warm_up)
+        sent = endpoint_load.run(endpoint_load.SEND, contestant, url, folder, **told)
         found = {WORKLOADS[0]: _rate(sent, "requests")}
-        if name != BARE:
-            taken = endpoint_load.run(endpoint_load.RECEIVE_AND_DELETE, port, account, folder, **told)
+        if name not in {BARE, SIGNED}:  # each handle would need a signature of its own
+            taken = endpoint_load.run(endpoint_load.RECEIVE_AND_DELETE, contestant, url, folder, **told)
             found[WORKLOADS[1]] = _rate(taken, "deleted")
-            if not call(port, "ReceiveMessage", QueueUrl=url).get("Messages"):
+            if not call(contestant, "ReceiveMessage", QueueUrl=url).get("Messages"):
                 print(
                     f"{name}: the queue ran empty, so receives were slower than they could be",
                     file=sys.stderr,
@@ -152,7 +149,7 @@ def print_table(workload, servers):
 def polls(arguments):
     with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
         folder, port = Path(temporary), free_port()
-        with running(CONTESTANTS["sqsqlite"](port, folder), port, folder) as (process, url):
+        with running(CONTESTANTS["sqsqlite"](port, folder), folder) as (process, url):
             median, high = asyncio.run(endpoint_polls.latency(port, url, rounds=arguments.polls))
             before, resident, share = asyncio.run(
                 endpoint_polls.idle(port, process.pid, url, polls=arguments.polls, seconds=10)

@@ -1,5 +1,6 @@
 """Servers that speak SQS: ours, ours without its engine, ElasticMQ and moto; what they need is installed once."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 CACHE = ROOT / ".venv" / "contestants"
 ELASTICMQ = "org.elasticmq:elasticmq-server_2.13:1.7.1"
+SIGNED = "sqsqlite, signatures verified"
 BARE = "sqsqlite without its engine"
 AT_ROOT = {"PYTHONPATH": str(ROOT)}
 MOTO = "moto[server]==5.2.5"
@@ -23,24 +25,37 @@ class Contestant:
 
     Attributes:
         durability: what an answered SendMessage is worth.
+        key: id and secret, where requests must be signed.
     """
 
+    port: int
     durability: str
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
+    key: tuple[str, str] | None = None
 
 
 def _ours(port, folder, synchronous="FULL"):
     command = [sys.executable, "-m", "sqsqlite.cli", "serve", "--db", str(folder / "queues.db")]
     durability = {"FULL": "FULL: each commit synced", "NORMAL": "NORMAL: the process may die, not the power"}
     return Contestant(
-        durability[synchronous], [*command, "--port", str(port), "--synchronous", synchronous], AT_ROOT
+        port, durability[synchronous], [*command, "--port", str(port), "--synchronous", synchronous], AT_ROOT
     )
+
+
+def _signed(port, folder):
+    """With a key in its file, so that each request's signature is verified."""
+    found = _ours(port, folder)
+    make = [sys.executable, "-m", "sqsqlite.cli", "keys", "add", "--db", str(folder / "queues.db")]
+    [made] = json.loads(
+        subprocess.run([*make, "--output", "json"], cwd=ROOT, capture_output=True, check=True).stdout
+    )
+    return replace(found, key=(made["access_key_id"], made["secret_access_key"]))
 
 
 def _bare(port, _):
     return Contestant(
-        "none: nothing is kept", [sys.executable, str(HERE / "bare_endpoint.py"), str(port)], AT_ROOT
+        port, "none: nothing is kept", [sys.executable, str(HERE / "bare_endpoint.py"), str(port)], AT_ROOT
     )
 
 
@@ -52,7 +67,7 @@ def _elasticmq(port, folder, storage=""):
         f"rest-stats {{ enabled = false }}\n{storage}"
     )
     java = ["java", f"-Dconfig.file={configuration}", "-cp", f"{installed_jars()}/*"]
-    return Contestant("none: in memory", [*java, "org.elasticmq.server.Main"])
+    return Contestant(port, "none: in memory", [*java, "org.elasticmq.server.Main"])
 
 
 def _elasticmq_kept(port, folder):
@@ -63,13 +78,14 @@ def _elasticmq_kept(port, folder):
 
 
 def _moto(port, _):
-    return Contestant("none: in memory", [installed_moto(), "-H", "127.0.0.1", "-p", str(port)])
+    return Contestant(port, "none: in memory", [installed_moto(), "-H", "127.0.0.1", "-p", str(port)])
 
 
 # Each is given its port and a folder for its files.
 CONTESTANTS = {
     "sqsqlite": _ours,
     "sqsqlite, NORMAL": partial(_ours, synchronous="NORMAL"),
+    SIGNED: _signed,
     BARE: _bare,
     "ElasticMQ": _elasticmq,
     "ElasticMQ, persistence": _elasticmq_kept,

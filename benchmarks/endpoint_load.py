@@ -4,17 +4,20 @@ import json
 import re
 import subprocess
 
-# moto reads the region from the signature, which none of the servers verifies.
-SIGNED = {
-    "Authorization": "AWS4-HMAC-SHA256 Credential=anyone/20260101/us-east-1/sqs/aws4_request, "
-    "SignedHeaders=host, Signature=0"
-}
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+# moto reads the region from the signature, which no server verifies that has no keys.
+UNVERIFIED = (
+    "AWS4-HMAC-SHA256 Credential=anyone/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0"
+)
+CONTENT_TYPE = "application/x-amz-json-1.0"
 QUEUE_URL = "http://127.0.0.1/{}/bench"
 
 REQUESTS = """
 wrk.method = "POST"
-wrk.headers["Authorization"] = AUTHORIZATION
-wrk.headers["Content-Type"] = "application/x-amz-json-1.0"
+HEADERS
 local threads = {}
 function setup(thread) table.insert(threads, thread) end
 function init() deleted, refused = 0, 0 end
@@ -25,7 +28,7 @@ end
 """
 
 SEND = """
-local body = '{"QueueUrl": "QUEUE_URL", "MessageBody": "' .. string.rep("x", BODY_BYTES) .. '"}'
+local body = BODY
 function request() return ask("SendMessage", body) end
 function response(status) if status ~= 200 then refused = refused + 1 end end
 """
@@ -61,12 +64,28 @@ end
 """
 
 
-def run(workload, port, account, folder, *, seconds, connections, body_bytes):
+def headers(port, action, body, key):
+    """Those of a request. A key, its id and secret, signs it: for the five minutes that clocks may differ."""
+    found = {"Content-Type": CONTENT_TYPE, "X-Amz-Target": f"AmazonSQS.{action}"}
+    if key is None:
+        return {**found, "Authorization": UNVERIFIED}
+    request = AWSRequest("POST", f"http://127.0.0.1:{port}/", found, body)
+    SigV4Auth(Credentials(*key), "sqs", "us-east-1").add_auth(request)
+    return dict(request.headers)
+
+
+def run(workload, contestant, url, folder, *, seconds, connections, body_bytes):
     """What wrk counted, with one thread: it shares the machine with the server."""
-    script = (REQUESTS + workload + TELL).replace("QUEUE_URL", QUEUE_URL.format(account))
-    script = script.replace("AUTHORIZATION", json.dumps(SIGNED["Authorization"]))
+    queue_url = QUEUE_URL.format(url.split("/")[-2])  # moto has another account
+    body = json.dumps({"QueueUrl": queue_url, "MessageBody": "x" * body_bytes})
+    sent = headers(contestant.port, "SendMessage", body, contestant.key)
+    lines = "\n".join(
+        f"wrk.headers[{json.dumps(name)}] = {json.dumps(value)}" for name, value in sent.items()
+    )
+    script = (REQUESTS + workload + TELL).replace("HEADERS", lines).replace("QUEUE_URL", queue_url)
     path = folder / "wrk.lua"
-    path.write_text(script.replace("BODY_BYTES", str(body_bytes)))
+    path.write_text(script.replace("BODY", json.dumps(body)))
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", path]
-    done = subprocess.run([*command, f"http://127.0.0.1:{port}/"], capture_output=True, text=True, check=True)
+    target = f"http://127.0.0.1:{contestant.port}/"
+    done = subprocess.run([*command, target], capture_output=True, text=True, check=True)
     return json.loads(re.search(r"RESULT (.*)", done.stdout)[1])
