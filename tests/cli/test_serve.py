@@ -16,9 +16,16 @@ from botocore.exceptions import ClientError, EndpointConnectionError, HTTPClient
 
 import sqsqlite
 from tests.cli.serving import served
+from tests.clients.endpoint import make_certificates
+from tests.clients.tools import need
 
-TLS = Path(__file__).parent / "tls"
-CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
+
+@pytest.fixture
+def certificates(tmp_path):
+    need("openssl", "apt-get install openssl")
+    return make_certificates(tmp_path)
+
+
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and forks are POSIX's")
 
 
@@ -161,10 +168,11 @@ def test_rate_limit_is_answered_with_request_throttled(path, sqs):
 # --- TLS
 
 
-def test_serves_https_with_a_certificate(path, sqs):
-    with served(path, "--tls-cert", CERTIFICATE, "--tls-key", KEY, "--require-tls") as server:
+def test_serves_https_with_a_certificate(path, sqs, certificates):
+    certificate, key, authority = certificates
+    with served(path, "--tls-cert", certificate, "--tls-key", key, "--require-tls") as server:
         assert server.url.startswith("https://")
-        client = server.client(verify=str(CERTIFICATE))
+        client = server.client(verify=str(authority))
         url = client.get_queue_url(QueueName="orders")["QueueUrl"]
         assert url == f"{server.url}/000000000000/orders"
         client.send_message(QueueUrl=url, MessageBody="hidden")
@@ -198,8 +206,8 @@ def test_proxy_tells_how_the_client_came_if_it_is_to_be_believed(path, sqs):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--tls-cert", CERTIFICATE], "belong together"),
-        (["--tls-key", KEY], "belong together"),
+        (["--tls-cert", __file__], "belong together"),
+        (["--tls-key", __file__], "belong together"),
         (["--require-tls"], "nothing would be served"),
         (["--port", "65536"], "65536"),
         (["--rate-limit", "0"], "range"),
