@@ -1,4 +1,4 @@
-"""Servers that speak SQS: ours, ours without its engine, ElasticMQ and moto; what they need is installed once."""
+"""Servers that speak SQS: ours, ours without its engine, ElasticMQ, moto, LocalStack; each installed once."""
 
 import json
 import re
@@ -14,6 +14,8 @@ ROOT = HERE.parent
 CACHE = ROOT / ".venv" / "contestants"
 ELASTICMQ = "org.elasticmq:elasticmq-server_2.13:1.7.1"
 SIGNED = "sqsqlite, signatures verified"
+# One whose runtime starts on Python 3.11, with what it asks for as it was then: later ones need a newer Python.
+LOCALSTACK = ("localstack-core[base-runtime]==4.9.0", "cbor2<5.8", "localstack-twisted<26", "pyopenssl<25")
 BARE = "sqsqlite without its engine"
 AT_ROOT = {"PYTHONPATH": str(ROOT)}
 MOTO = "moto[server]==5.2.5"
@@ -78,7 +80,23 @@ def _elasticmq_kept(port, folder):
 
 
 def _moto(port, _):
-    return Contestant(port, "none: in memory", [installed_moto(), "-H", "127.0.0.1", "-p", str(port)])
+    return Contestant(
+        port, "none: in memory", [str(installed(MOTO) / "moto_server"), "-H", "127.0.0.1", "-p", str(port)]
+    )
+
+
+def _localstack(port, folder):
+    environment = {
+        "GATEWAY_LISTEN": f"127.0.0.1:{port}",
+        "SERVICES": "sqs",
+        "FILESYSTEM_ROOT": str(folder / "localstack"),
+        "HOME": str(folder),
+        "DNS_ADDRESS": "0",
+        "DISABLE_EVENTS": "1",
+        "SKIP_SSL_CERT_DOWNLOAD": "1",
+    }
+    command = [str(installed(*LOCALSTACK) / "python"), "-m", "localstack.runtime.main"]
+    return Contestant(port, "none: in memory", command, environment)
 
 
 # Each is given its port and a folder for its files.
@@ -90,6 +108,7 @@ CONTESTANTS = {
     "ElasticMQ": _elasticmq,
     "ElasticMQ, persistence": _elasticmq_kept,
     "moto": _moto,
+    "LocalStack": _localstack,
 }
 
 
@@ -116,12 +135,12 @@ def installed_jars():
     return jars
 
 
-def installed_moto():
-    """moto's server, in an environment of its own."""
-    folder = CACHE / re.sub(r"\W+", "-", MOTO)
+def installed(*requirements):
+    """The programs of an environment of its own."""
+    folder = CACHE / re.sub(r"\W+", "-", requirements[0])
     if not (folder / "ready").exists():
         uv = Path(sys.executable).with_name("uv")
         subprocess.run([uv, "venv", "--quiet", "--clear", folder], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", folder, MOTO], check=True)
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", folder, *requirements], check=True)
         (folder / "ready").touch()
-    return str(folder / "bin" / "moto_server")
+    return folder / "bin"
