@@ -273,7 +273,7 @@ WHERE id IN (
     ORDER BY visible_at
     LIMIT 20
 )
-RETURNING token IS NOT NULL, id
+RETURNING token IS NOT NULL, id, sent_at
 """
 
 SET_TURN = """
