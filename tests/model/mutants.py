@@ -44,7 +44,6 @@ OF_THE_CONTRACT = (
     "deduplication.10",
     "deduplication.12",
     "deduplication.13",
-    "fifo-order.2",
     "fifo-order.5",
     "fifo-order.6",
     "fifo-order.9",
