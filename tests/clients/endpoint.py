@@ -94,7 +94,12 @@ def make_certificates(folder):
         (authority_key, "-out", authority, "-subj", "/CN=Tests", "-addext", "keyUsage=keyCertSign"),
         (
             *(key, "-out", certificate, "-subj", "/CN=localhost", "-CA", authority, "-CAkey", authority_key),
-            *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"),
+            *(
+                "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
+            ),
         ),
     ):
         subprocess.run(
