@@ -262,6 +262,20 @@ FROM sqs_leases
 WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at <= :now_ms
 """
 
+NEXT_ROOM = """
+-- When the next message in flight comes back. By sqs_ix_leases_hidden.
+SELECT visible_at FROM sqs_leases
+WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at > :now_ms AND (token IS NOT NULL)
+ORDER BY visible_at
+LIMIT 1
+"""
+
+NEXT_EXPIRY = """
+-- The oldest message's send: where its retention ends, a group or a place in flight may come free. One seek in
+-- sqs_ix_leases_age.
+SELECT min(sent_at) FROM sqs_leases WHERE epoch_id = ?
+"""
+
 FIND_EXPIRED = """
 -- Is there anything beyond its retention? One seek in sqs_ix_leases_age.
 SELECT 1 FROM sqs_leases WHERE epoch_id = :epoch_id AND sent_at <= :expired_at LIMIT 1

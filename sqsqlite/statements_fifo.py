@@ -65,11 +65,6 @@ NEXT_HEAD = """
 SELECT min(head_visible_at) FROM sqs_message_groups WHERE epoch_id = ?
 """
 
-NEXT_EXPIRY = """
--- The oldest message's send: where its retention ends, a group may come free. One seek in sqs_ix_leases_age.
-SELECT min(sent_at) FROM sqs_leases WHERE epoch_id = ?
-"""
-
 # --- send -------------------------------------------------------------------------------------------------------
 
 FIND_DUPLICATE = """

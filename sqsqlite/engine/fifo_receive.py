@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqsqlite import statements_fifo as sql
 from sqsqlite.engine import dead_letters, groups, sweep
 from sqsqlite.engine.dead_letters import Exhausted
-from sqsqlite.engine.receive import promote, read
+from sqsqlite.engine.receive import next_expiry, promote, read
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def next_at(execute: Any, queue: Queue) -> int | None:
     head_visible_at: int | None = execute(sql.NEXT_HEAD, (queue.epoch_id,)).fetchone()[0]
     if head_visible_at is None:
         return None
-    sent_at: int = execute(sql.NEXT_EXPIRY, (queue.epoch_id,)).fetchone()[0]
-    return min(head_visible_at, sent_at + queue.message_retention_period_seconds * 1000)
+    return min(head_visible_at, next_expiry(execute, queue))
 
 
 def claim(

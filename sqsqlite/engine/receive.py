@@ -4,7 +4,7 @@ Exhausted and expired messages are dealt with after the claim, not looked for be
 is wrong, which is nearly always.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
 from sqsqlite.engine import dead_letters, fair
@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 # Claims in one receive that may meet only expired or exhausted messages before it gives up for this time.
 ROUNDS = 100
+
+
+def next_expiry(execute: Any, queue: Queue) -> int:
+    """When the retention of the oldest message ends. The queue must have one."""
+    sent_at: int = execute(sql.NEXT_EXPIRY, (queue.epoch_id,)).fetchone()[0]
+    return sent_at + queue.message_retention_period_seconds * 1000
+
+
+def next_room(tx: "Transaction", queue: Queue) -> int:
+    """When one message less will be in flight, of a queue that has some: a timeout ends, or a retention may."""
+    row = tx.execute(sql.NEXT_ROOM, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()
+    return min(row[0], next_expiry(tx.execute, queue))
 
 
 def promote(tx: "Transaction", queue: Queue) -> None:

@@ -169,7 +169,7 @@ def claim(
             if not queue.fifo and (tx.settings.compat == "docs" or not _wait_seconds(request, state)):
                 raise OverLimit(_OVER_LIMIT)
             # A FIFO queue has no more to give; nor has, for a long poll, a standard queue of today's Amazon.
-            return ReceiveMessageResponse(), state.next_visible_at
+            return ReceiveMessageResponse(), receive.next_room(tx, queue)
         asked = min(asked, room)
         wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
         claim_from = fifo_receive.claim if queue.fifo else receive.claim

@@ -79,8 +79,11 @@ class ManualClock:
             )
         with self._changed:
             self._now_ms += forward_ms
-            due = [event for event, until_ms in self._waiting if until_ms <= self._now_ms]
-        for event in due:
+            due = [waiting for waiting in self._waiting if waiting[1] <= self._now_ms]
+            # They wait no more from here on: `until_waiting` must not take one for asleep that has yet to wake.
+            for waiting in due:
+                self._waiting.remove(waiting)
+        for event, _ in due:
             event.set()
 
     def wait(self, event: Event, until_ms: int) -> bool:
@@ -93,7 +96,8 @@ class ManualClock:
             event.wait()
         finally:
             with self._changed:
-                self._waiting.remove((event, until_ms))
+                if (event, until_ms) in self._waiting:
+                    self._waiting.remove((event, until_ms))
         return self._now_ms < until_ms
 
     def until_waiting(self, count: int = 1, timeout: float = 10.0) -> None:
