@@ -268,7 +268,7 @@ WHERE id IN (
     ORDER BY visible_at
     LIMIT 20
 )
-RETURNING token IS NOT NULL, id, sent_at
+RETURNING token IS NOT NULL, id
 """
 
 SET_TURN = """

@@ -44,14 +44,10 @@ def draw_again(tx: "Transaction", queue: Queue, lease_id: int) -> None:
     tx.execute(sql.SET_TURN, (turn, lease_id))
 
 
-def promote(tx: "Transaction", queue: Queue) -> list[tuple[int, int, int]]:
-    """Show up to 20 messages whose delay or timeout has ended: (was in flight, row id, sent at) of each.
-
-    One beyond its retention draws no turn: it may be swept at any time, which must make no difference.
-    """
+def promote(tx: "Transaction", queue: Queue) -> list[tuple[int, int]]:
+    """Show up to 20 messages whose delay or timeout has ended: (was in flight, row id) of each."""
     bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
-    promoted: list[tuple[int, int, int]] = tx.execute(sql.PROMOTE_TENANTS, bounds).fetchall()
-    for _, lease_id, sent_at in promoted:
-        if sent_at > queue.expired_at(tx.now_ms):
-            draw_again(tx, queue, lease_id)
+    promoted: list[tuple[int, int]] = tx.execute(sql.PROMOTE_TENANTS, bounds).fetchall()
+    for _, lease_id in promoted:
+        draw_again(tx, queue, lease_id)
     return promoted

@@ -7,7 +7,7 @@ is wrong, which is nearly always.
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
-from sqsqlite.engine import dead_letters, fair
+from sqsqlite.engine import dead_letters, fair, sweep
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received, StoredMessage
 
 if TYPE_CHECKING:
@@ -25,12 +25,17 @@ def next_expiry(execute: Any, queue: Queue) -> int:
 
 def next_room(tx: "Transaction", queue: Queue) -> int:
     """When one message less will be in flight, of a queue that has some: a timeout ends, or a retention may."""
-    row = tx.execute(sql.NEXT_ROOM, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()
-    return min(row[0], next_expiry(tx.execute, queue))
+    bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
+    visible_at: int = tx.execute(sql.NEXT_ROOM, bounds).fetchone()[0]
+    return min(visible_at, next_expiry(tx.execute, queue))
 
 
 def promote(tx: "Transaction", queue: Queue) -> None:
-    """Let messages whose delay or timeout has ended be claimed again: up to 100, 20 where they draw turns."""
+    """Let messages whose delay or timeout has ended be claimed again: up to 100, 20 where they draw turns.
+
+    Those beyond retention go first: else which of the others come would depend on whether they were swept already.
+    """
+    sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms), sweep.CHUNK_ROWS)
     if queue.has_tenants:
         was_in_flight = fair.promote(tx, queue)
     else:

@@ -5,7 +5,7 @@ draw one turn after the other, never behind the clock, each when it becomes visi
 clock's turn of its sending, for good. A queue that never saw a group has turn 0 throughout: the order of sending.
 """
 
-from tests.model.state import FIVE_MINUTES, Tenant, is_expired
+from tests.model.state import FIVE_MINUTES, Tenant
 
 NEVER = 0
 PROMOTED_AT_ONCE = {False: 100, True: 20}  # by whether the queue is fair
@@ -46,5 +46,4 @@ def promote(state, queue):
     for message in sorted(due[: PROMOTED_AT_ONCE[queue.fair]], key=lambda message: message.number):
         message.visible_at = 0
         state.happened["promoted from flight" if message.receipt else "promoted from a delay"] += 1
-        if not is_expired(state, queue, message):
-            draw_again(queue, message)
+        draw_again(queue, message)

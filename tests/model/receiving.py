@@ -78,6 +78,7 @@ def _check(queue, params):
 def _claim(state, queue, most, timeout):
     if queue.fifo:
         return _claim_groups(state, queue, most, timeout) if most > 0 else []
+    expire(state, queue)
     fairness.promote(state, queue)
     waiting = [message for message in queue.messages if message.visible_at == 0]
     if most <= 0 and waiting:
@@ -91,10 +92,7 @@ def _claim(state, queue, most, timeout):
     for message in waiting:
         if len(taken) == most:
             break
-        if is_expired(state, queue, message):
-            state.happened["expired"] += 1
-            remove(state, message)
-        elif not _dies(state, message):
+        if not _dies(state, message):
             _take(state, message, timeout)
             taken.append(message)
     queue.turn = max([queue.turn, *(message.turn for message in taken)])
