@@ -137,10 +137,10 @@ def _front(tx: "Transaction", queue: Queue, walk: _Walk, group_key: int, wanted:
             found = Front(*row)
             if found.visible_at > tx.now_ms or found.sent_at <= walk.expired_at:
                 break  # beyond retention, and there were more than one receive deletes: the next one goes on
-            if walk.target_of(found) is None:
+            if (dead_letter_queue := walk.target_of(found)) is None:
                 visible.append(found)
             else:
-                target = walk.target_of(found)
+                target = dead_letter_queue
                 hidden = found.visible_at > 0
                 exhausted.append(Exhausted(found.id, found.receive_count, found.sent_at, hidden))
         if target is None:

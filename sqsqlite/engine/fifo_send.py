@@ -8,13 +8,11 @@ from sqsqlite import statements_fifo as sql
 from sqsqlite.engine import groups
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.send import insert_messages, new_message_id
+from sqsqlite.engine.tens import in_tens
 
 if TYPE_CHECKING:
     from sqsqlite.prepared import PreparedMessage
     from sqsqlite.store.transaction import Transaction
-
-_TEN = 10
-
 
 class FifoSettings(NamedTuple):
     """How a FIFO queue tells duplicates: by the content where a message has no id of its own; within each group."""
@@ -108,9 +106,7 @@ def _accepted(
     elif len(messages) == 1:
         found = tx.execute(sql.FIND_DUPLICATE, (*where, deduplication_ids[0])).fetchall()
     else:
-        for start in range(0, len(messages), _TEN):
-            ten = deduplication_ids[start : start + _TEN]
-            ten += ten[:1] * (_TEN - len(ten))
+        for ten in in_tens(deduplication_ids):
             found += tx.execute(sql.FIND_TEN_DUPLICATES, (*where, *ten)).fetchall()
     accepted: dict[str, dict[str, Appended | _Fresh]] = {}
     for deduplication_id, group_id, message_id, sequence in found:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite import statements as sql
 from sqsqlite.engine import dead_letters, fair, sweep
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received, StoredMessage
+from sqsqlite.engine.tens import in_tens
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -163,9 +164,7 @@ def _messages(tx: "Transaction", ids: list[int], *, attributes: bool) -> dict[in
         return {ids[0]: StoredMessage(*tx.execute(sql.SELECT_MESSAGE, ids).fetchone())}
     statement = sql.SELECT_TEN_MESSAGES if attributes else sql.SELECT_TEN_BODIES
     found = {}
-    for start in range(0, len(ids), 10):
-        ten = ids[start : start + 10]
-        ten += ten[:1] * (10 - len(ten))
+    for ten in in_tens(ids):
         for row in tx.execute(statement, ten).fetchall():
             found[row[0]] = StoredMessage(*row)
     return found

@@ -8,13 +8,11 @@ from sqsqlite import statements as sql
 from sqsqlite import statements_fifo as fifo_sql
 from sqsqlite.engine import fair, groups
 from sqsqlite.engine.rows import Queue
+from sqsqlite.engine.tens import in_tens
 from sqsqlite.receipts import Receipt
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
-
-_TEN = 10
-
 
 class Lease(enum.Enum):
     """What a receipt handle's message is to its holder."""
@@ -79,9 +77,7 @@ def _group_keys(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) ->
     ids = [receipt.lease_id for receipt in receipts]
     if len(ids) == 1:
         return dict(tx.execute(fifo_sql.SELECT_GROUP_KEY, (queue.epoch_id, ids[0])).fetchall())
-    for start in range(0, len(ids), _TEN):
-        ten = ids[start : start + _TEN]
-        ten += ten[:1] * (_TEN - len(ten))
+    for ten in in_tens(ids):
         found.update(tx.execute(fifo_sql.SELECT_TEN_GROUP_KEYS, (queue.epoch_id, *ten)).fetchall())
     return found
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite.errors import StoreError
+from sqsqlite.store.clock import Event
 from sqsqlite.store.interrupts import Signal
 
 if TYPE_CHECKING:
@@ -31,13 +32,10 @@ _AT_MOST = 64  # pieces of news in a datagram
 KEEP_BOUND = 5.0
 
 
-class Event(Protocol):
+class News(Event, Protocol):
     """What news sets; who waits clears it."""
 
     def clear(self) -> None: ...
-    def is_set(self) -> bool: ...
-    def set(self) -> None: ...
-    def wait(self, timeout: float | None = None) -> bool: ...
 
 
 class Waiter:
@@ -45,7 +43,7 @@ class Waiter:
 
     __slots__ = ("due_at", "event", "queue_id", "receivable")
 
-    def __init__(self, queue_id: int, event: Event) -> None:
+    def __init__(self, queue_id: int, event: News) -> None:
         self.queue_id = queue_id
         self.event = event
         self.receivable = False
@@ -75,7 +73,7 @@ class Waker:
 
     # --- waiting
 
-    def register(self, queue_id: int, event: Event | None = None) -> Waiter:
+    def register(self, queue_id: int, event: News | None = None) -> Waiter:
         """Begin to wait for a queue. From here on no news is missed: look at the queue once more, then sleep.
 
         Args:
