@@ -132,6 +132,16 @@ def _statistics(connection: Any, row: tuple[Any, ...], now_ms: int, since: int) 
     )
 
 
+def touch(store: "Store") -> None:
+    """Read a row of the file: nothing comes back, an error says that it can't be read.
+
+    Raises:
+        StoreError: why.
+    """
+    with store.reading() as connection:
+        connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
+
+
 def peek(
     store: "Store", queue_url: str, caller: "Caller", max_messages: int = 10, *, hidden: bool = False
 ) -> list[Peeked]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.service.caller import Caller
+from sqsqlite.service.inspect import touch
 from sqsqlite.service.metrics import accounts, metrics
 from sqsqlite.wire.exchange import Answer
 from sqsqlite.wire.metrics import CONTENT_TYPE, Metrics, gauge, queue_lines
@@ -54,15 +55,10 @@ class Pages:
 
     async def _health(self, exchange: "Exchange") -> Answer:
         try:
-            await asyncio.to_thread(self._read)
+            await asyncio.to_thread(touch, self._store)
         except SQSQLiteError:
             return _answer(exchange, 503, "The file can't be read.\n")
         return _answer(exchange, 200, "ok\n")
-
-    def _read(self) -> None:
-        """A snapshot of the file, which reads its header and the WAL's."""
-        with self._store.reading() as connection:
-            connection.execute("SELECT 1 FROM sqs_meta").fetchone()
 
     async def _metrics(self, exchange: "Exchange") -> Answer:
         if not (self._metrics_for_all or _is_from_here(exchange.client_address)):
