@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqsqlite import statements as sql
 from sqsqlite import statements_fifo as fifo_sql
+from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine import groups
 from sqsqlite.engine.rows import Claim, Queue
 from sqsqlite.names import queue_arn, queue_name
@@ -20,7 +21,7 @@ def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queu
         return None
     account_id, name = queue_name(target_arn)
     where = (account_id or queue.account_id, name)
-    row = tx.execute(sql.SELECT_QUEUE, where).fetchone()
+    row = tx.execute(queue_sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         return None
     target = Queue(*row + where)

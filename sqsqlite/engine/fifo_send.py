@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sqsqlite.prepared import PreparedMessage
     from sqsqlite.store.transaction import Transaction
 
+
 class FifoSettings(NamedTuple):
     """How a FIFO queue tells duplicates: by the content where a message has no id of its own; within each group."""
 

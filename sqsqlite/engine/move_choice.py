@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sqsqlite import statements as queue_sql
 from sqsqlite import statements_moves as sql
+from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.transfer import Movable
 from sqsqlite.move_filter import MoveFilter

@@ -7,6 +7,7 @@ is wrong, which is nearly always.
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
+from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine import dead_letters, fair, sweep
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received, StoredMessage
 from sqsqlite.engine.tens import in_tens
@@ -20,14 +21,14 @@ ROUNDS = 100
 
 def next_expiry(execute: Any, queue: Queue) -> int:
     """When the retention of the oldest message ends. The queue must have one."""
-    sent_at: int = execute(sql.NEXT_EXPIRY, (queue.epoch_id,)).fetchone()[0]
+    sent_at: int = execute(queue_sql.NEXT_EXPIRY, (queue.epoch_id,)).fetchone()[0]
     return sent_at + queue.message_retention_period_seconds * 1000
 
 
 def next_room(tx: "Transaction", queue: Queue) -> int:
     """When one message less will be in flight, of a queue that has some: a timeout ends, or a retention may."""
     bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
-    visible_at: int = tx.execute(sql.NEXT_ROOM, bounds).fetchone()[0]
+    visible_at: int = tx.execute(queue_sql.NEXT_ROOM, bounds).fetchone()[0]
     return min(visible_at, next_expiry(tx.execute, queue))
 
 

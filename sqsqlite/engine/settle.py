@@ -14,6 +14,7 @@ from sqsqlite.receipts import Receipt
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
+
 class Lease(enum.Enum):
     """What a receipt handle's message is to its holder."""
 

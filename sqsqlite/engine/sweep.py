@@ -6,6 +6,8 @@ It never changes an answer: what it takes away no statement finds any more.
 from typing import TYPE_CHECKING
 
 from sqsqlite import statements as sql
+from sqsqlite import statements_file as file_sql
+from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine import groups
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ _FOREVER = (1 << 63) - 1
 
 def sweep_chunk(tx: "Transaction") -> bool:
     """Take one chunk away. True: there is more."""
-    row = tx.execute(sql.FIND_DISCARDED_EPOCH).fetchone()
+    row = tx.execute(file_sql.FIND_DISCARDED_EPOCH).fetchone()
     if row is not None:
         _sweep_epoch(tx, row[0])
         return True
@@ -33,20 +35,20 @@ def sweep_chunk(tx: "Transaction") -> bool:
         return True
     if _give_back(tx):
         return True
-    tx.execute(sql.DELETE_TOMBSTONES, {"before_ms": tx.now_ms - TOMBSTONE_KEPT_MS})
+    tx.execute(queue_sql.DELETE_TOMBSTONES, {"before_ms": tx.now_ms - TOMBSTONE_KEPT_MS})
     return _forget_old(tx)
 
 
 def _forget_old(tx: "Transaction") -> bool:
     """Take away a chunk of each memory that has run out. True: there may be more."""
     taken = [
-        tx.execute(sql.FORGET_DEDUPLICATIONS, {"now_ms": tx.now_ms, "limit": CHUNK_ROWS}).rowcount,
-        tx.execute(sql.FORGET_RECEIVE_ATTEMPTS, {"now_ms": tx.now_ms, "limit": CHUNK_ROWS}).rowcount,
+        tx.execute(file_sql.FORGET_DEDUPLICATIONS, {"now_ms": tx.now_ms, "limit": CHUNK_ROWS}).rowcount,
+        tx.execute(file_sql.FORGET_RECEIVE_ATTEMPTS, {"now_ms": tx.now_ms, "limit": CHUNK_ROWS}).rowcount,
         tx.execute(
-            sql.FORGET_TENANTS, {"before_ms": tx.now_ms - TENANT_KEPT_MS, "limit": CHUNK_ROWS}
+            file_sql.FORGET_TENANTS, {"before_ms": tx.now_ms - TENANT_KEPT_MS, "limit": CHUNK_ROWS}
         ).rowcount,
         tx.execute(
-            sql.DELETE_OLD_ACTIVITY, {"before_ms": tx.now_ms - ACTIVITY_KEPT_MS, "limit": CHUNK_ROWS}
+            file_sql.DELETE_OLD_ACTIVITY, {"before_ms": tx.now_ms - ACTIVITY_KEPT_MS, "limit": CHUNK_ROWS}
         ).rowcount,
     ]
     return CHUNK_ROWS in taken
@@ -54,12 +56,12 @@ def _forget_old(tx: "Transaction") -> bool:
 
 def _give_back(tx: "Transaction") -> bool:
     """Give a chunk of free pages back to the disk, where many are free. True: there may be more."""
-    free: int = tx.execute(sql.COUNT_FREE_PAGES).fetchone()[0]
-    if free <= KEPT_FREE_PAGES or free <= tx.execute(sql.COUNT_PAGES).fetchone()[0] // 4:
+    free: int = tx.execute(file_sql.COUNT_FREE_PAGES).fetchone()[0]
+    if free <= KEPT_FREE_PAGES or free <= tx.execute(file_sql.COUNT_PAGES).fetchone()[0] // 4:
         return False
-    tx.execute(sql.GIVE_BACK_PAGES).fetchall()
+    tx.execute(file_sql.GIVE_BACK_PAGES).fetchall()
     # Nothing moves in an adopted file whose owner chose no auto_vacuum.
-    left: int = tx.execute(sql.COUNT_FREE_PAGES).fetchone()[0]
+    left: int = tx.execute(file_sql.COUNT_FREE_PAGES).fetchone()[0]
     return left < free
 
 
@@ -69,19 +71,19 @@ def _sweep_epoch(tx: "Transaction", epoch_id: int) -> None:
         return
     chunk = {"epoch_id": epoch_id, "limit": CHUNK_ROWS}
     for statement in (
-        sql.SWEEP_GROUPS,
-        sql.SWEEP_TENANTS,
-        sql.SWEEP_DEDUPLICATIONS,
-        sql.SWEEP_RECEIVE_ATTEMPTS,
+        file_sql.SWEEP_GROUPS,
+        file_sql.SWEEP_TENANTS,
+        file_sql.SWEEP_DEDUPLICATIONS,
+        file_sql.SWEEP_RECEIVE_ATTEMPTS,
     ):
         if tx.execute(statement, chunk).rowcount == CHUNK_ROWS:
             return
-    tx.execute(sql.DELETE_COUNTS, {"epoch_id": epoch_id})
-    tx.execute(sql.DELETE_EPOCH, {"epoch_id": epoch_id})
+    tx.execute(queue_sql.DELETE_COUNTS, {"epoch_id": epoch_id})
+    tx.execute(file_sql.DELETE_EPOCH, {"epoch_id": epoch_id})
 
 
 def _sweep_expired(tx: "Transaction") -> bool:
-    for queue_id, epoch_id, retention_seconds in tx.execute(sql.LIST_RETENTIONS).fetchall():
+    for queue_id, epoch_id, retention_seconds in tx.execute(file_sql.LIST_RETENTIONS).fetchall():
         if delete_expired(tx, queue_id, epoch_id, tx.now_ms - retention_seconds * 1000, CHUNK_ROWS):
             return True
     return False
@@ -89,7 +91,10 @@ def _sweep_expired(tx: "Transaction") -> bool:
 
 def delete_expired(tx: "Transaction", queue_id: int, epoch_id: int, expired_at: int, limit: int) -> int:
     """Delete up to `limit` messages of a queue that were sent at or before `expired_at`. Gives how many."""
-    if tx.execute(sql.FIND_EXPIRED, {"epoch_id": epoch_id, "expired_at": expired_at}).fetchone() is None:
+    if (
+        tx.execute(queue_sql.FIND_EXPIRED, {"epoch_id": epoch_id, "expired_at": expired_at}).fetchone()
+        is None
+    ):
         return 0
     gone = _delete(tx, epoch_id, expired_at, limit)
     count_gone(tx, epoch_id, gone)
@@ -105,10 +110,10 @@ def delete_expired(tx: "Transaction", queue_id: int, epoch_id: int, expired_at: 
 def _delete(tx: "Transaction", epoch_id: int, expired_at: int, limit: int) -> list[tuple[int, int, int, int]]:
     """Delete up to `limit` leases with their messages: (id, was hidden, had a token, group key) of each."""
     chunk = {"epoch_id": epoch_id, "expired_at": expired_at, "limit": limit}
-    gone: list[tuple[int, int, int, int]] = tx.execute(sql.SWEEP_LEASES, chunk).fetchall()
+    gone: list[tuple[int, int, int, int]] = tx.execute(file_sql.SWEEP_LEASES, chunk).fetchall()
     ids = [(row[0],) for row in gone]
     tx.connection.executemany(sql.DELETE_MESSAGE, ids)
-    if tx.execute(sql.FIND_DEAD_LETTER, {"epoch_id": epoch_id}).fetchone() is not None:
+    if tx.execute(file_sql.FIND_DEAD_LETTER, {"epoch_id": epoch_id}).fetchone() is not None:
         tx.connection.executemany(sql.DELETE_DEAD_LETTER, ids)
     return gone
 

@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_file as sql
 from sqsqlite.errors import CannotOpen, Corrupt, NotAdopted, SchemaTooNew
 from sqsqlite.statements_operations import RENEW_COPY
 from sqsqlite.store import create, ddl, migrate

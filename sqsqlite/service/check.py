@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_file as sql
 from sqsqlite import statements_operations as find
 from sqsqlite.digests import md5_of_body
 from sqsqlite.message_attributes import load_attributes

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqsqlite import statements_metrics as metrics_sql
 from sqsqlite import statements_operations as sql
 from sqsqlite.names import queue_name
 from sqsqlite.service import lookup
@@ -55,8 +56,8 @@ def dead_letter_queues(store: "Store", caller: "Caller") -> list[DeadLetters]:
     with store.reading() as connection:
         now_ms = store.clock.now_ms()
         account = {"account_id": caller.account_id}
-        policies = connection.execute(sql.LIST_REDRIVE_POLICIES, account).fetchall()
-        counted = connection.execute(sql.COUNT_DEAD_LETTERS, {**account, "now_ms": now_ms}).fetchall()
+        policies = connection.execute(metrics_sql.LIST_REDRIVE_POLICIES, account).fetchall()
+        counted = connection.execute(metrics_sql.COUNT_DEAD_LETTERS, {**account, "now_ms": now_ms}).fetchall()
         found: dict[str, dict[str, tuple[Any, ...]]] = {}
         for source, target_arn in policies:
             found.setdefault(_name(target_arn), {})[source] = (0, None, None)
@@ -100,7 +101,7 @@ def dead_letters(
             "source_end": "" if source is None else ":".join(lookup.place(source, caller)),
             "max_messages": max_messages,
         }
-        rows = connection.execute(sql.LIST_DEAD_LETTERS, bounds).fetchall()
+        rows = connection.execute(metrics_sql.LIST_DEAD_LETTERS, bounds).fetchall()
         return [
             DeadLetter(peeked(connection, row[:-3], now_ms), _name(row[-3]), row[-2], row[-1]) for row in rows
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import queue_attributes, statements_operations
-from sqsqlite import statements as sql
+from sqsqlite import statements_queues as sql
 from sqsqlite.message_attributes import load_attributes
 from sqsqlite.names import queue_arn
 from sqsqlite.service import lookup

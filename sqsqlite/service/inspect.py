@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
+from sqsqlite import statements_file as file_sql
+from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine.rows import StoredMessage
 from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.service import lookup
@@ -96,7 +98,7 @@ def statistics(
         since -= since % _MINUTE_MS
         return [
             _statistics(connection, row, now_ms, since)
-            for row in connection.execute(sql.STATS, bounds).fetchall()
+            for row in connection.execute(queue_sql.STATS, bounds).fetchall()
         ]
 
 
@@ -107,8 +109,10 @@ def _statistics(connection: Any, row: tuple[Any, ...], now_ms: int, since: int) 
         connection, {"epoch_id": epoch_id, "message_retention_period_seconds": retention}, now_ms
     )
     bounds = {"epoch_id": epoch_id, "expired_at": now_ms - retention * 1000}
-    oldest = connection.execute(sql.SELECT_OLDEST, bounds).fetchone()[0]
-    minutes = connection.execute(sql.SELECT_ACTIVITY, {"queue_id": queue_id, "since_at": since}).fetchall()
+    oldest = connection.execute(queue_sql.SELECT_OLDEST, bounds).fetchone()[0]
+    minutes = connection.execute(
+        queue_sql.SELECT_ACTIVITY, {"queue_id": queue_id, "since_at": since}
+    ).fetchall()
     if open_minute[0] >= since:
         minutes.append(open_minute)
     sent, received, deleted, dead_lettered, empty_receives = (
@@ -139,7 +143,7 @@ def touch(store: "Store") -> None:
         StoreError: why.
     """
     with store.reading() as connection:
-        connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
+        connection.execute(file_sql.SELECT_SCHEMA_VERSION).fetchone()
 
 
 def peek(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqsqlite import requests, shapes
-from sqsqlite import statements as sql
+from sqsqlite import statements_file as sql
 from sqsqlite.engine.load import LoadedMessage, Source, append_loaded
 from sqsqlite.engine.send import new_message_id
 from sqsqlite.errors import InvalidParameterValue, QueueDoesNotExist, SQSError

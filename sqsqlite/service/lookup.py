@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_queues as sql
 from sqsqlite.engine.rows import QUEUE_COLUMNS, Queue, Receivable
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.names import NO_SUCH_QUEUE, queue_name

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite import statements as sql
-from sqsqlite import statements_operations as measure
+from sqsqlite import statements_metrics as measure
+from sqsqlite import statements_queues as sql
 from sqsqlite.service import lookup
 from sqsqlite.service.queues import exact_counts
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_queues as sql
 from sqsqlite.names import queue_arn
 from sqsqlite.policy_permissions import with_permission, without_permission
 from sqsqlite.responses import Empty

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import queue_attributes as attributes
-from sqsqlite import statements as sql
+from sqsqlite import statements_queues as sql
 from sqsqlite.engine import fifo_delay
 from sqsqlite.errors import (
     PurgeQueueInProgress,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_queues as sql
 from sqsqlite.digests import md5_of_attributes
 from sqsqlite.engine import attempts, fifo_receive, receive, sweep
 from sqsqlite.engine.rows import Queue, Receivable, Received

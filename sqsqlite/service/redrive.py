@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite import statements_operations as sql
+from sqsqlite import statements_metrics as sql
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.move_filter import MoveFilter
 from sqsqlite.names import queue_name

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_queues as sql
 from sqsqlite.errors import InvalidParameterValue
 from sqsqlite.limits import Limits
 from sqsqlite.responses import Empty, ListQueueTagsResponse

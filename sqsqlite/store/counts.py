@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_queues as sql
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction

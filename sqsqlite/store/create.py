@@ -4,7 +4,7 @@ import os
 import secrets
 from pathlib import Path
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_file as sql
 from sqsqlite.errors import CannotOpen, MissingFolder, NotADatabase, NotAdopted, ReadOnlyFile
 from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import ddl, meta

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_file as sql
 from sqsqlite.store.clock import Clock, FileClock, WallClock
 from sqsqlite.store.connections import Connection
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_file as sql
 from sqsqlite.errors import NotAdopted, SchemaTooNew
 from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import create, ddl

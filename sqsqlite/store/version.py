@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sqsqlite import statements as sql
+from sqsqlite import statements_file as sql
 from sqsqlite.errors import SchemaTooNew, SchemaTooOld
 from sqsqlite.store import ddl
 

@@ -53,8 +53,11 @@ LAYERS = (
         "statements",
         "statements_access",
         "statements_fifo",
+        "statements_file",
+        "statements_metrics",
         "statements_moves",
         "statements_operations",
+        "statements_queues",
     ),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -4,7 +4,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sqsqlite import statements, statements_access, statements_fifo, statements_moves
+from sqsqlite import (
+    statements,
+    statements_access,
+    statements_fifo,
+    statements_file,
+    statements_moves,
+    statements_queues,
+)
 
 _COMMENT = re.compile(r"--[^\n]*")
 _PARAMETER = re.compile(r":([a-z_][a-z_0-9]*)")
@@ -40,7 +47,14 @@ class Statement:
         return [row[3] for row in rows]
 
 
-MODULES = (statements, statements_access, statements_fifo, statements_moves)
+MODULES = (
+    statements,
+    statements_access,
+    statements_fifo,
+    statements_file,
+    statements_moves,
+    statements_queues,
+)
 STATEMENTS = {
     name: Statement(name, text)
     for module in MODULES
