@@ -6,10 +6,10 @@ from uuid import UUID
 
 from sqsqlite import statements as sql
 from sqsqlite import statements_fifo as fifo_sql
-from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine import groups
+from sqsqlite.engine.find import find_queue
 from sqsqlite.engine.rows import Claim, Queue
-from sqsqlite.names import queue_arn, queue_name
+from sqsqlite.names import queue_arn
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -19,12 +19,9 @@ def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queu
     """The queue that the RedrivePolicy names, if it exists (a queue deleted and made again has the same name)."""
     if target_arn is None:
         return None
-    account_id, name = queue_name(target_arn)
-    where = (account_id or queue.account_id, name)
-    row = tx.execute(queue_sql.SELECT_QUEUE, where).fetchone()
-    if row is None:
+    target = find_queue(tx.execute, target_arn)
+    if target is None:
         return None
-    target = Queue(*row + where)
     return target if target.id != queue.id else None
 
 

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from sqsqlite import statements as sql
-from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine import fair, groups
+from sqsqlite.engine.find import find_queue
 from sqsqlite.engine.rows import Queue
-from sqsqlite.names import queue_name
 from sqsqlite.statements_operations import BEGIN_SEQUENCE, INSERT_LOADED_LEASE, RAISE_SEQUENCE
 
 if TYPE_CHECKING:
@@ -130,6 +129,5 @@ def _note_sources(tx: "Transaction", queue: Queue, first: int, loaded: Sequence[
 
 def _queue_id(tx: "Transaction", arn: str) -> int:
     """The id of the queue of that name in this file; 0, which no queue has, where there is none."""
-    account_id, name = queue_name(arn)
-    row = tx.execute(queue_sql.SELECT_QUEUE, (account_id, name)).fetchone()
-    return 0 if row is None else int(row[0])
+    queue = find_queue(tx.execute, arn)
+    return 0 if queue is None else queue.id

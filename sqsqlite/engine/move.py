@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite import statements_moves as sql
-from sqsqlite.engine.move_choice import CHUNK_ROWS, NO_SUCH_DESTINATION, Choice, Route, choose, find_queue
+from sqsqlite.engine.find import find_queue
+from sqsqlite.engine.move_choice import CHUNK_ROWS, NO_SUCH_DESTINATION, Choice, Route, choose
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.transfer import transfer
 from sqsqlite.errors import DiskFull

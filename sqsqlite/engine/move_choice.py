@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sqsqlite import statements_moves as sql
-from sqsqlite import statements_queues as queue_sql
+from sqsqlite.engine.find import find_queue
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.transfer import Movable
 from sqsqlite.move_filter import MoveFilter
-from sqsqlite.names import queue_name
 
 NO_SUCH_DESTINATION = "AWS.SimpleQueueService.NonExistentQueue"
 NO_KNOWN_SOURCE = "CouldNotDetermineMessageSource"
@@ -78,13 +77,6 @@ class _Chunk(NamedTuple):
             if place and size_bytes > CHUNK_BYTES:
                 return _Chunk(self.messages[:place], _place(self.messages[place - 1]), is_last=False)
         return self
-
-
-def find_queue(execute: Callable[..., Any], arn: str) -> Queue | None:
-    """The queue of that name: also one deleted and made again."""
-    where = queue_name(arn)
-    row = execute(queue_sql.SELECT_QUEUE, where).fetchone()
-    return None if row is None else Queue(*row + where)
 
 
 def choose(
