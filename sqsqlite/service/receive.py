@@ -167,7 +167,9 @@ def claim(
         room = _room_in_flight(tx, queue, state, asked)
         if room <= 0:
             if not queue.fifo and (tx.settings.compat == "docs" or not _wait_seconds(request, state)):
-                raise OverLimit(_OVER_LIMIT)
+                if _has_receivable(tx, request, caller):
+                    raise OverLimit(_OVER_LIMIT)
+                return ReceiveMessageResponse(), receive.next_room(tx, queue)
             # A FIFO queue has no more to give; nor has, for a long poll, a standard queue of today's Amazon.
             return ReceiveMessageResponse(), receive.next_room(tx, queue)
         asked = min(asked, room)
@@ -180,6 +182,14 @@ def claim(
         next_at = fifo_receive.next_at(tx.execute, queue) if queue.fifo else state.next_visible_at
         return ReceiveMessageResponse(), next_at
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
+
+
+def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
+    """Whether anything is visible still, now that what has expired is deleted: an empty queue is no error."""
+    queue, state = lookup.find_to_receive(tx.execute, request.queue_url, caller)
+    delta = tx.delta(queue.epoch_id)
+    hidden = state.in_flight + state.delayed + delta.in_flight + delta.delayed
+    return state.messages + delta.messages > hidden or state.is_due(tx.now_ms)
 
 
 def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable, asked: int) -> int:

@@ -265,6 +265,21 @@ def test_at_the_limit_a_short_poll_is_refused(three_in_flight, compat):
         queue.receive()
 
 
+def test_at_the_limit_a_queue_whose_other_messages_have_expired_is_empty(three_in_flight, clock):
+    queue = three_in_flight()
+    queue.set(MessageRetentionPeriod=60)
+    clock.advance(60)
+    queue.send("old", DelaySeconds=58)
+    clock.advance(57)
+    queue.send_all("young 1", "young 2", "young 3")
+    assert len(queue.receive(3)) == 3
+    clock.advance(2)
+    with refused(queue.client, "OverLimit", TOO_MANY):
+        queue.receive()
+    clock.advance(1)
+    assert queue.receive() == []
+
+
 @pytest.mark.rule("receive.27")
 def test_at_the_limit_a_long_poll_is_refused_too(three_in_flight):
     """compat="docs": the API reference knows no exception."""
