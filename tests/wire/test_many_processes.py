@@ -75,7 +75,10 @@ def test_two_servers_and_two_programs_share_a_queue(path):
     not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
 )
 def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
-    """Five times the bodies that fit are left unfinished; 500 heads too; documents that take most room when read."""
+    """Five times the bodies that fit are left unfinished; 500 heads too; documents that take most room when read.
+
+    The bodies held at once may take 256 MiB; the rest of the bound is the process itself and one document being read.
+    """
     documents = [
         b"[" * 8_000_000,
         b'{"a":' * 1_600_000,
@@ -105,4 +108,4 @@ def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
         for connection in held:
             connection.close()
         [peak] = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
-    assert int(peak) < 450_000
+    assert int(peak) * 1024 < 160 * 8_000_000 / 2
