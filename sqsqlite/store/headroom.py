@@ -34,10 +34,12 @@ class Headroom:
     """The margin of one file's file system.
 
     Attributes:
+        ballast_bytes: how large the ballast is to be, on a disk of this size.
         wal_in_the_way: the last refusal may be due to the size of the WAL alone: emptied, it gives the disk room.
     """
 
     def __init__(self, folder: Path, path: Path) -> None:
+        self.ballast_bytes = SMALLEST_BALLAST
         self.wal_in_the_way = False
         self._ballast = folder / "ballast"
         self._path = path
@@ -60,7 +62,8 @@ class Headroom:
         self._watched = None
         free, total = self._space()
         owed, _ = self._file(connection)
-        self._let_wal_grow((free - owed - self._ballast_bytes(total)) // 4)
+        self.ballast_bytes = self._ballast_bytes(total)
+        self._let_wal_grow((free - owed - self.ballast_bytes) // 4)
         return self._wal_budget_bytes > 0
 
     def wal_began_again(self) -> None:

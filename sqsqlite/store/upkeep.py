@@ -25,8 +25,6 @@ R = TypeVar("R")
 
 # Commits between two PASSIVE checkpoints; a commit of one message writes about 8 pages.
 CHECKPOINT_EVERY_COMMITS = 256
-# Bytes of messages that count as a commit.
-COMMIT_SENT_BYTES = 512
 # A chunk of sweeping or moving writes as many pages as this many commits of one message.
 CHUNK_COMMITS = 32
 # Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
@@ -97,8 +95,9 @@ class Upkeep:
 
     def committed(self, tx: "Transaction") -> None:
         """After each commit: count it, and wake the thread when there is something to do."""
-        # A long one counts for as many as would have sent the same: the ballast covers the WAL of so many.
-        self._commits += 1 + tx.sent_bytes // COMMIT_SENT_BYTES
+        # What the WAL owes the file must fit in the ballast: half of that sent is enough for a checkpoint.
+        ballast = self._store.headroom.ballast_bytes
+        self._commits += 1 + 2 * CHECKPOINT_EVERY_COMMITS * tx.sent_bytes // ballast
         if tx.sweep:
             self._sweep = True
         due = tx.sweep or tx.moves or self._commits >= CHECKPOINT_EVERY_COMMITS
