@@ -76,9 +76,9 @@ def _check(queue, params):
 
 
 def _claim(state, queue, most, timeout):
+    expire(state, queue)
     if queue.fifo:
         return _claim_groups(state, queue, most, timeout) if most > 0 else []
-    expire(state, queue)
     fairness.promote(state, queue)
     waiting = [message for message in queue.messages if message.visible_at == 0]
     if most <= 0 and waiting:
@@ -101,7 +101,6 @@ def _claim(state, queue, most, timeout):
 
 def _claim_groups(state, queue, most, timeout):
     """The group that has waited longest gives all it can, then the next."""
-    expire(state, queue)
     taken = []
     for group_id, group in sorted(queue.groups.items(), key=lambda item: (item[1].ready_at, item[1].number)):
         if group.ready_at > state.now:

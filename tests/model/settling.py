@@ -30,7 +30,7 @@ def delete_message_batch(state, QueueUrl, Entries):
         receipt = state.receipts.get(handle)
         if receipt is None or receipt.queue is not queue:
             continue
-        if _standing(state, queue, handle, receipt.message) == "current":
+        if _is_held(state, queue, handle, receipt.message):
             remove(state, receipt.message)
     return each_entry(Entries, lambda entry: _delete(state, queue, entry["ReceiptHandle"]))
 
@@ -78,6 +78,11 @@ def _standing(state, queue, handle, message):
     return "ended" if is_visible(state, message) else "current"
 
 
+def _is_held(state, queue, handle, message):
+    """Whether the handle's lease still runs, beyond retention too: then a delete takes the message away."""
+    return message.queue is queue and message.receipt == handle and not is_visible(state, message)
+
+
 def _expired(handle):
     return bad_value(handle, "ReceiptHandle", "The receipt handle has expired.")
 
@@ -97,6 +102,8 @@ def _delete(state, queue, handle):
     standing = _standing(state, queue, handle, message)
     state.happened[f"delete by a handle: {standing}"] += 1
     if standing == "gone":
+        if _is_held(state, queue, handle, message):
+            remove(state, message)
         return {}
     if standing != "current" and (not _lenient(state, queue) or _too_old(state, receipt)):
         raise _expired(handle)
