@@ -3,15 +3,19 @@
 Run as a program, with the file, the number of kills and a seed.
 """
 
+import functools
 import random
 import sys
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import sqsqlite
 from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
 from tests.durability.crew import Crew, now, tell
 
+QUEUE = "storm"
 VISIBILITY_TIMEOUT = 2  # s
 PRODUCERS = CONSUMERS = 4
 # Producers pause while more wait than this: what is left in the end is to be received in seconds.
@@ -21,15 +25,16 @@ FOLLOW_UP = "-and-more"
 
 def produce(path: str, seed: int) -> None:
     """Two threads, so that group commits are torn, too."""
-    queue = sqsqlite.connect(path).queue("storm")
-    threads = [threading.Thread(target=_send_for_ever, args=(queue, seed * 2 + place)) for place in range(2)]
+    queue = sqsqlite.connect(path).queue(QUEUE)
+    threads = [threading.Thread(target=send_for_ever, args=(queue, f"{seed}.{place}")) for place in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
 
-def _send_for_ever(queue: sqsqlite.Queue, seed: int) -> None:
+def send_for_ever(queue: Any, seed: str) -> None:
+    """Keys that begin with the seed, by whatever has `send` and `send_many` as sqsqlite.Queue has them."""
     chance = random.Random(seed)
     number = 0
     while True:
@@ -48,9 +53,13 @@ def _send_for_ever(queue: sqsqlite.Queue, seed: int) -> None:
 
 
 def consume(path: str, seed: int) -> None:
-    chance = random.Random(seed)
     sqs = sqsqlite.connect(path)
-    queue = sqs.queue("storm")
+    chance = random.Random(seed)
+    receive_for_ever(sqs.queue(QUEUE), chance, functools.partial(delete, sqs, chance))
+
+
+def receive_for_ever(queue: Any, chance: random.Random, delete_one: Callable[[Any], None]) -> None:
+    """Delete most of what is received, give some back, forget the rest."""
     while True:
         called = now()
         messages = queue.receive(chance.randint(1, 10), wait=1)
@@ -60,21 +69,21 @@ def consume(path: str, seed: int) -> None:
         for message in messages:
             fate = chance.random()
             if fate < 0.7:
-                _delete(sqs, message, in_transaction=fate < 0.2)
+                delete_one(message)
             elif fate < 0.8:
                 _give_back(message)
 
 
-def _delete(sqs: sqsqlite.SQS, message: sqsqlite.Message, *, in_transaction: bool) -> None:
+def delete(sqs: sqsqlite.SQS, chance: random.Random, message: sqsqlite.Message) -> None:
     key = message.body
     tell("delete-attempt", key, now())
     try:
-        if in_transaction and not key.endswith(FOLLOW_UP):
+        if chance.random() < 0.3 and not key.endswith(FOLLOW_UP):
             # One message in, one out, in one commit.
             tell("send-attempt", key + FOLLOW_UP)
             with sqs.transaction():
                 message.delete()
-                sqs.queue("storm").send(key + FOLLOW_UP)
+                sqs.queue(QUEUE).send(key + FOLLOW_UP)
             tell("send-ack", key + FOLLOW_UP)
         else:
             message.delete()
@@ -83,7 +92,7 @@ def _delete(sqs: sqsqlite.SQS, message: sqsqlite.Message, *, in_transaction: boo
     tell("delete-ack", key, now())
 
 
-def _give_back(message: sqsqlite.Message) -> None:
+def _give_back(message: Any) -> None:
     tell("return-attempt", message.body, now())
     try:
         message.change_visibility(0)
