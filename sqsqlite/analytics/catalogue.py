@@ -38,6 +38,7 @@ class Report:
         window_ms: how far back it looks unless told, in milliseconds; None: it has no `since`.
         takes: which other options it has, of `top` and `every_ms`.
         details: the reports that go with it on a terminal and on a page.
+        passes: how often it reads the messages, if it does.
     """
 
     function: "Callable[..., DataFrame]"
@@ -46,6 +47,7 @@ class Report:
     window_ms: int | None = None
     takes: frozenset[str] = frozenset()
     details: tuple[str, ...] = ()
+    passes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ REPORTS: Mapping[str, Report] = {
         "What waits in each queue, how old it is, and how long until it is gone.",
         window_ms=15 * _MINUTE,
         details=("ages",),
+        passes=2,
     ),
     "ages": Report(
         reports.ages, {"messages": _MESSAGE, "queues": ()}, "How many messages are how old: a histogram."
@@ -171,6 +174,11 @@ def reads_of(*names: str) -> Reads:
         for table, columns in REPORTS[name].reads.items():
             wanted.setdefault(table, {}).update(dict.fromkeys(columns))
     return {table: tuple(columns) for table, columns in wanted.items()}
+
+
+def passes(*names: str) -> int:
+    """How often these reports together read the messages."""
+    return sum(REPORTS[name].passes for name in names if "messages" in REPORTS[name].reads)
 
 
 def make(name: str, tables: "Mapping[str, DataFrame]", options: Options) -> "DataFrame":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sqsqlite.analytics.reports import uuid_text
+from sqsqlite.analytics.expressions import uuid_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

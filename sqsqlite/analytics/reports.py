@@ -8,22 +8,31 @@ The frames are those of `tables.py`, or any with the same columns. Every row beg
 
 from typing import TYPE_CHECKING
 
+from sqsqlite.analytics.expressions import (
+    MINUTE_MS,
+    NAMED,
+    STATES,
+    counts,
+    held,
+    is_suspicious,
+    minute_of,
+    sum_of_bytes,
+    uuid_text,
+    whole_part,
+    with_age,
+    with_names,
+    with_state,
+)
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-MINUTE_MS = 60_000
-# A message received this often is set aside by Amazon's own metric of the oldest message.
-SUSPICIOUS_RECEIVES = 3
 SOON_SECONDS = 60
 PERCENTS = (50, 95)
 # Upper ends of the histogram of ages, in seconds; the last class is open.
 AGE_CLASSES = (60, 300, 900, 3600, 21_600, 86_400, 345_600)
 
-_STATES = ("visible", "in_flight", "delayed")
 _ACTIVITY = ("sent", "received", "deleted", "empty_receives", "dead_lettered", "deduplicated", "sent_bytes")
-# Of 32 hexadecimal digits.
-_UUID = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-_NAMED = ("file", "account_id", "queue")
 
 
 def backlog(
@@ -39,35 +48,36 @@ def backlog(
 
     # Counted by the minute of age first: that leaves some thousand rows a queue, however many messages there are. The
     # seconds are counted of those minutes alone that a percentile falls into.
-    timed = _with_state(messages).withColumn("age_minute", _div("age_seconds", 60))
+    timed = with_state(messages).withColumn("age_minute", whole_part("age_seconds", 60))
     by_minute = timed.groupBy("queue_key", "age_minute").agg(
-        *_counts(), *_bytes(), F.max("age_seconds").alias("oldest")
+        *counts(), *sum_of_bytes(), F.max("age_seconds").alias("oldest")
     )
     waiting = by_minute.groupBy("queue_key").agg(
-        *(F.sum(name).alias(name) for name in ("messages", *_STATES, "bytes")),
+        *(F.sum(name).alias(name) for name in ("messages", *STATES, "bytes")),
         F.max("oldest").alias("oldest_age_seconds"),
     )
     percentiles = _percentiles(timed, by_minute)
     rates = (
-        activity.where(F.col("minute_at") >= _minute(since))
+        activity.where(F.col("minute_at") >= minute_of(since))
         .groupBy("queue_key")
         .agg(F.sum("sent").alias("sent"), F.sum("deleted").alias("deleted"))
     )
     minutes = F.greatest(
-        (F.col("now_ms") - F.greatest(_minute(since), _minute(F.col("created_at")))) / MINUTE_MS, F.lit(1.0)
+        (F.col("now_ms") - F.greatest(minute_of(since), minute_of(F.col("created_at")))) / MINUTE_MS,
+        F.lit(1.0),
     )
     known = (
         queues.join(waiting, "queue_key", "left")
         .join(percentiles, "queue_key", "left")
         .join(rates, "queue_key", "left")
-        .fillna(0, ["messages", *_STATES, "bytes", "sent", "deleted"])
+        .fillna(0, ["messages", *STATES, "bytes", "sent", "deleted"])
         .withColumn("sent_rate", F.col("sent") / minutes)
         .withColumn("deleted_rate", F.col("deleted") / minutes)
     )
     falling = F.col("deleted_rate") - F.col("sent_rate")
     return known.select(
-        *_NAMED,
-        *_STATES,
+        *NAMED,
+        *STATES,
         "oldest_age_seconds",
         "age_p50_seconds",
         "age_p95_seconds",
@@ -77,7 +87,7 @@ def backlog(
         F.when(F.col("messages") == 0, F.lit(0))
         .when(falling > 0, F.ceil(F.col("messages") / falling * 60))
         .alias("drain_seconds"),
-    ).orderBy(*_NAMED)
+    ).orderBy(*NAMED)
 
 
 def _percentiles(timed: "DataFrame", by_minute: "DataFrame") -> "DataFrame":
@@ -122,10 +132,10 @@ def ages(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
 
     # By the minute first, as the classes begin at whole minutes: few rows are left to be classed.
     by_minute = (
-        _with_state(messages)
-        .withColumn("age_minute", _div("age_seconds", 60))
+        with_state(messages)
+        .withColumn("age_minute", whole_part("age_seconds", 60))
         .groupBy("queue_key", "age_minute")
-        .agg(*_counts())
+        .agg(*counts())
     )
     age, low = F.col("age_minute") * 60, F.lit(0)
     for end in AGE_CLASSES:
@@ -133,13 +143,13 @@ def ages(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
     counted = (
         by_minute.withColumn("from_seconds", low)
         .groupBy("queue_key", "from_seconds")
-        .agg(*(F.sum(name).alias(name) for name in ("messages", *_STATES)))
+        .agg(*(F.sum(name).alias(name) for name in ("messages", *STATES)))
     )
     return (
-        _named(counted, queues)
+        with_names(counted, queues)
         .withColumn("to_seconds", _next_class(F.col("from_seconds")))
-        .select(*_NAMED, "from_seconds", "to_seconds", "messages", *_STATES)
-        .orderBy(*_NAMED, "from_seconds")
+        .select(*NAMED, "from_seconds", "to_seconds", "messages", *STATES)
+        .orderBy(*NAMED, "from_seconds")
     )
 
 
@@ -161,29 +171,29 @@ def receives(messages: "DataFrame", queues: "DataFrame", *, since: "Column") -> 
     from pyspark.sql import functions as F  # noqa: N812
 
     counted = (
-        _with_state(messages)
+        with_state(messages)
         .where(F.col("sent_at") >= since)
         .groupBy("queue_key", "receive_count", "queue_receive_count")
         .agg(F.count("*").alias("messages"), F.max("age_seconds").alias("oldest_age_seconds"))
     )
-    suspects = F.when(_is_suspicious(), F.col("messages")).otherwise(0)
+    suspects = F.when(is_suspicious(), F.col("messages")).otherwise(0)
     return (
-        _named(counted, queues, "max_receive_count")
-        .groupBy(*_NAMED, "receive_count", "max_receive_count")
+        with_names(counted, queues, "max_receive_count")
+        .groupBy(*NAMED, "receive_count", "max_receive_count")
         .agg(
             F.sum("messages").alias("messages"),
             F.sum(suspects).alias("poison_candidates"),
             F.max("oldest_age_seconds").alias("oldest_age_seconds"),
         )
         .select(
-            *_NAMED,
+            *NAMED,
             "receive_count",
             "messages",
             "poison_candidates",
             "oldest_age_seconds",
             "max_receive_count",
         )
-        .orderBy(*_NAMED, "receive_count")
+        .orderBy(*NAMED, "receive_count")
     )
 
 
@@ -191,12 +201,12 @@ def poison(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: 
     """The messages that may be poison, those received most often first."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    often = _with_state(messages).where((F.col("sent_at") >= since) & (F.col("queue_receive_count") > 0))
+    often = with_state(messages).where((F.col("sent_at") >= since) & (F.col("queue_receive_count") > 0))
     return (
-        _named(often, queues, "max_receive_count")
-        .where(_is_suspicious())
+        with_names(often, queues, "max_receive_count")
+        .where(is_suspicious())
         .select(
-            *_NAMED,
+            *NAMED,
             uuid_text("message_id"),
             "receive_count",
             "max_receive_count",
@@ -204,23 +214,16 @@ def poison(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: 
             "age_seconds",
             "group_id",
         )
-        .orderBy(F.desc("receive_count"), F.desc("age_seconds"), *_NAMED, "message_id")
+        .orderBy(F.desc("receive_count"), F.desc("age_seconds"), *NAMED, "message_id")
         .limit(top)
     )
-
-
-def _is_suspicious() -> "Column":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    allowed = F.least(F.lit(SUSPICIOUS_RECEIVES), F.col("max_receive_count"))  # least() passes over NULL
-    return F.col("queue_receive_count") >= allowed
 
 
 def dead_letters(dead_letters: "DataFrame", queues: "DataFrame", *, since: "Column") -> "DataFrame":
     """What died since `since`: in which queue, from which, after how many receives, and when."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    dead = _with_age(dead_letters).where(F.col("moved_at") >= since)
+    dead = with_age(dead_letters).where(F.col("moved_at") >= since)
     counted = dead.groupBy("queue_key", "source_arn", "receive_count").agg(
         F.count("*").alias("messages"),
         F.max("age_seconds").alias("oldest_age_seconds"),
@@ -229,10 +232,10 @@ def dead_letters(dead_letters: "DataFrame", queues: "DataFrame", *, since: "Colu
         F.sum("size_bytes").alias("bytes"),
     )
     return (
-        _named(counted, queues)
+        with_names(counted, queues)
         .withColumn("source", F.substring_index("source_arn", ":", -1))
         .select(
-            *_NAMED,
+            *NAMED,
             "source",
             "receive_count",
             "messages",
@@ -242,7 +245,7 @@ def dead_letters(dead_letters: "DataFrame", queues: "DataFrame", *, since: "Colu
             "bytes",
             "source_arn",
         )
-        .orderBy(*_NAMED, "source", "receive_count")
+        .orderBy(*NAMED, "source", "receive_count")
     )
 
 
@@ -255,15 +258,15 @@ def throughput(activity: "DataFrame", queues: "DataFrame", *, since: "Column", e
     from pyspark.sql import functions as F  # noqa: N812
 
     counted = (
-        activity.where(F.col("minute_at") >= _minute(since))
+        activity.where(F.col("minute_at") >= minute_of(since))
         .withColumn("start", F.col("minute_at") - F.col("minute_at") % every_ms)
         .groupBy("queue_key", "start")
         .agg(*(F.sum(name).alias(name) for name in _ACTIVITY))
     )
     return (
-        _named(counted, queues)
-        .select(*_NAMED, F.timestamp_millis("start").alias("at"), *_ACTIVITY)
-        .orderBy(*_NAMED, "at")
+        with_names(counted, queues)
+        .select(*NAMED, F.timestamp_millis("start").alias("at"), *_ACTIVITY)
+        .orderBy(*NAMED, "at")
     )
 
 
@@ -280,10 +283,10 @@ def groups(
 
     key = ["queue_key", "group_id"]
     counted = (
-        _with_state(messages)
+        with_state(messages)
         .where(F.col("group_id").isNotNull())
         .groupBy("queue_key", "group_id", "now_ms")
-        .agg(*_counts(), F.max("age_seconds").alias("oldest_age_seconds"), *_bytes())
+        .agg(*counts(), F.max("age_seconds").alias("oldest_age_seconds"), *sum_of_bytes())
     )
     heads = groups.select(*key, "head_visible_at")
     turns = tenants.select(*key, (F.col("last_turn") - F.col("queue_turn")).alias("turns_ahead"))
@@ -291,13 +294,13 @@ def groups(
     ahead = F.greatest(F.col("turns_ahead"), F.lit(0))
     found = counted.join(heads, key, "left").join(turns, key, "left")
     return (
-        _named(found, queues, "fifo")
+        with_names(found, queues, "fifo")
         .select(
-            *_NAMED,
+            *NAMED,
             "group_id",
             F.when(F.col("fifo") == 1, "fifo").otherwise("tenant").alias("kind"),
             "messages",
-            *_STATES,
+            *STATES,
             F.when(locked, F.col("messages") - F.col("in_flight")).otherwise(0).alias("blocked"),
             F.when(locked, F.ceil((F.col("head_visible_at") - F.col("now_ms")) / 1000)).alias(
                 "blocked_seconds"
@@ -306,7 +309,7 @@ def groups(
             "oldest_age_seconds",
             "bytes",
         )
-        .orderBy(F.desc("blocked"), F.desc("messages"), *_NAMED, "group_id")
+        .orderBy(F.desc("blocked"), F.desc("messages"), *NAMED, "group_id")
         .limit(top)
     )
 
@@ -317,7 +320,7 @@ def leases(messages: "DataFrame", queues: "DataFrame", *, since: "Column") -> "D
 
     soon = F.when(F.col("expires_in_seconds") <= SOON_SECONDS, 1).otherwise(0)
     counted = (
-        _held(messages, since)
+        held(messages, since)
         .groupBy("queue_key")
         .agg(
             F.count("*").alias("in_flight"),
@@ -328,7 +331,7 @@ def leases(messages: "DataFrame", queues: "DataFrame", *, since: "Column") -> "D
             F.max("receive_count").alias("highest_receive_count"),
         )
     )
-    return _named(counted, queues).select(*_NAMED, *counted.drop("queue_key").columns).orderBy(*_NAMED)
+    return with_names(counted, queues).select(*NAMED, *counted.drop("queue_key").columns).orderBy(*NAMED)
 
 
 def expiring(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: int) -> "DataFrame":
@@ -336,9 +339,9 @@ def expiring(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top
     from pyspark.sql import functions as F  # noqa: N812
 
     return (
-        _named(_held(messages, since), queues)
+        with_names(held(messages, since), queues)
         .select(
-            *_NAMED,
+            *NAMED,
             uuid_text("message_id"),
             "expires_in_seconds",
             "held_seconds",
@@ -346,7 +349,7 @@ def expiring(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top
             "group_id",
             F.timestamp_millis("visible_at").alias("expires_at"),
         )
-        .orderBy("expires_at", *_NAMED, "message_id")
+        .orderBy("expires_at", *NAMED, "message_id")
         .limit(top)
     )
 
@@ -356,9 +359,9 @@ def fleet(files: "DataFrame", queues: "DataFrame", messages: "DataFrame") -> "Da
     from pyspark.sql import functions as F  # noqa: N812
 
     waiting = (
-        _with_state(messages)
+        with_state(messages)
         .groupBy("queue_key")
-        .agg(*_counts(), F.max("age_seconds").alias("oldest_age_seconds"), *_bytes())
+        .agg(*counts(), F.max("age_seconds").alias("oldest_age_seconds"), *sum_of_bytes())
     )
     counted = (
         queues.select("file_id", "queue_key")
@@ -366,90 +369,15 @@ def fleet(files: "DataFrame", queues: "DataFrame", messages: "DataFrame") -> "Da
         .groupBy("file_id")
         .agg(
             F.count("queue_key").alias("queues"),
-            *(F.sum(name).alias(name) for name in ("messages", *_STATES, "bytes")),
+            *(F.sum(name).alias(name) for name in ("messages", *STATES, "bytes")),
             F.max("oldest_age_seconds").alias("oldest_age_seconds"),
         )
     )
-    numbers = ["queues", "messages", *_STATES, "bytes"]
+    numbers = ["queues", "messages", *STATES, "bytes"]
     return (
         files.select("file_id", "file", "problem")
         .join(counted, "file_id", "left")
         .fillna(0, numbers)
-        .select("file", "queues", "messages", *_STATES, "oldest_age_seconds", "bytes", "problem")
+        .select("file", "queues", "messages", *STATES, "oldest_age_seconds", "bytes", "problem")
         .orderBy(F.desc("messages"), "file")
     )
-
-
-def uuid_text(name: str) -> "Column":
-    """A message id as SQS writes it, of 32 hexadecimal digits."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    parts = (F.substring(name, begin, length) for begin, length in _UUID)
-    return F.when(F.col(name).isNotNull(), F.concat_ws("-", *parts)).alias(name)
-
-
-def _held(messages: "DataFrame", since: "Column") -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return (
-        # Plain comparisons, which SQLite makes before a row crosses JDBC.
-        messages.where((F.col("visible_at") > F.col("now_ms")) & (F.col("received") == 1))
-        .where(F.col("received_at") >= since)
-        .withColumn("held_seconds", _whole_seconds(F.col("now_ms") - F.col("received_at")))
-        .withColumn("expires_in_seconds", F.ceil((F.col("visible_at") - F.col("now_ms")) / 1000))
-    )
-
-
-def _with_age(table: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return table.withColumn("age_seconds", _whole_seconds(F.col("now_ms") - F.col("sent_at")))
-
-
-def _with_state(messages: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    hidden = F.when(F.col("received") == 1, "in flight").otherwise("delayed")
-    state = F.when(F.col("visible_at") <= F.col("now_ms"), "visible").otherwise(hidden)
-    return _with_age(messages).withColumn("state", state)
-
-
-def _whole_seconds(milliseconds: "Column") -> "Column":
-    """Rounded down; a clock that was behind makes no negative age."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.call_function("div", F.greatest(milliseconds, F.lit(0)), F.lit(1000))
-
-
-def _div(name: str, divisor: int) -> "Column":
-    """Without a detour through floating point."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.call_function("div", F.col(name), F.lit(divisor))
-
-
-def _counts() -> "list[Column]":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    by_state = (F.sum(F.when(F.col("state") == name.replace("_", " "), 1).otherwise(0)) for name in _STATES)
-    return [
-        F.count("*").alias("messages"),
-        *(count.alias(name) for count, name in zip(by_state, _STATES, strict=True)),
-    ]
-
-
-def _bytes() -> "list[Column]":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return [F.sum("size_bytes").alias("bytes")]
-
-
-def _minute(instant: "Column") -> "Column":
-    return instant - instant % MINUTE_MS
-
-
-def _named(table: "DataFrame", queues: "DataFrame", *also: str) -> "DataFrame":
-    """With the queues' names, and what else of them is wanted; rows of queues that are not there are left out."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return table.join(F.broadcast(queues.select("queue_key", *_NAMED, *also)), "queue_key")

@@ -5,15 +5,15 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.analytics.catalogue import reads_of
+from sqsqlite.analytics.catalogue import passes, reads_of
 from sqsqlite.analytics.facts import Facts, check_file, take_facts
-from sqsqlite.analytics.tables import live_tables, read_facts
+from sqsqlite.analytics.tables import kept, live_tables, read_facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,7 +84,10 @@ def tables_of(
         return
     with facts_of(paths, folder=folder, progress=progress) as facts:
         seconds = time.monotonic() - started
-        yield Taken(read_facts(session, facts, reads_of(*names), partitions=partitions), facts, seconds)
+        reads = reads_of(*names)
+        tables = read_facts(session, facts, reads, partitions=partitions)
+        with kept(tables, reads) if passes(*names) > 1 else nullcontext(tables) as given:
+            yield Taken(given, facts, seconds)
 
 
 @contextmanager

@@ -85,6 +85,20 @@ def read_facts(
     return _with_instants(tables)
 
 
+@contextmanager
+def kept(tables: "Mapping[str, DataFrame]", reads: Reads) -> "Iterator[dict[str, DataFrame]]":
+    """The tables with their messages kept in memory (and on disk, beyond that) for the block.
+
+    So reports that read them several times have them cross JDBC once. The columns of `reads`, and no other.
+    """
+    columns = dict.fromkeys(("queue_key", "now_ms", *reads["messages"]))
+    messages = tables["messages"].select(*columns).persist()
+    try:
+        yield {**tables, "messages": messages}
+    finally:
+        messages.unpersist()
+
+
 def _with_instants(tables: "dict[str, DataFrame]") -> "dict[str, DataFrame]":
     """Many files were read at many instants: each queue's is that of its file."""
     from pyspark.sql import functions as F  # noqa: N812

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import sqsqlite
-from sqsqlite.analytics import running, tables
+from sqsqlite.analytics import catalogue, running, tables
 from sqsqlite.analytics.errors import NoFacts
 from sqsqlite.analytics.facts import take_facts
 from sqsqlite.errors import CannotOpen
@@ -107,6 +107,24 @@ def test_the_scan_is_jdbc_s_and_prunes_columns(session, tmp_path):
     assert "Scan JDBC" in plan
     assert "sqs_facts" in plan
     assert "size_bytes" not in plan.partition("Physical Plan")[2]
+
+
+@pytest.mark.parametrize(
+    ("names", "kept"), [(["ages"], False), (["backlog"], True), (["ages", "receives"], True)]
+)
+def test_messages_that_are_read_several_times_cross_jdbc_once(session, tmp_path, names, kept):
+    path = make(tmp_path / "queues.db")
+    in_memory = session.sparkContext._jsc.getPersistentRDDs
+    with running.tables_of(session, [path], names) as taken:
+        for name in names:
+            frame = catalogue.make(name, taken.tables, catalogue.Options())
+            rows = running.rows_of(frame)
+            plan = frame._jdf.queryExecution().toString().partition("Physical Plan")[2]
+            assert ("InMemoryTableScan" in plan) is kept
+            assert "Scan JDBC" in plan
+        assert len(in_memory()) == kept
+        assert rows
+    assert len(in_memory()) == 0
 
 
 def old(path):
@@ -212,8 +230,6 @@ def test_each_file_of_a_fleet_has_its_own_instant(session, tmp_path):
             sqs.create_queue("orders").send("hello")
         clock.advance(seconds=100 + number)
         found[path] = clock.now_ms()
-    from sqsqlite.analytics import catalogue
-
     names = ("fleet", "backlog", "ages")
     from sqsqlite.analytics import facts as module
 
