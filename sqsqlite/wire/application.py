@@ -15,7 +15,7 @@ from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.body import Disconnected, read_body
-from sqsqlite.wire.exchange import IS_GONE, Answer, Exchange, WireProtocol
+from sqsqlite.wire.exchange import IS_GONE, WRITE_WHOLE, Answer, Exchange, WireProtocol
 from sqsqlite.wire.failures import FAILED, InternalFailure, failure_of
 from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
 from sqsqlite.wire.operations import Operations
@@ -126,13 +126,14 @@ class Application:
         except Disconnected:
             return
         started = time.perf_counter()
+        extensions = scope.get("extensions") or {}
+        write_whole = extensions.get(WRITE_WHOLE)
         page = await self._pages.find(exchange)
         if page is not None:
-            await _send(send, page)
+            await _send(write_whole, send, page)
             return
-        extensions = scope.get("extensions") or {}
         answer = await self._answer(exchange, _Client(receive, extensions.get(IS_GONE, _never)))
-        await _send(send, answer)
+        await _send(write_whole, send, answer)
         self._tell(exchange, answer, time.perf_counter() - started)
 
     def _tell(self, exchange: Exchange, answer: Answer, seconds: float) -> None:
@@ -250,6 +251,8 @@ async def _watch(receive: Receive, gone: "asyncio.Future[None]") -> None:
             return
 
 
-async def _send(send: Send, answer: Answer) -> None:
+async def _send(write_whole: Callable[[Answer], bool] | None, send: Send, answer: Answer) -> None:
+    if write_whole is not None and write_whole(answer):
+        return
     await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
     await send({"type": "http.response.body", "body": answer.body})

@@ -7,6 +7,7 @@ Source: RFC 9112, sections 3 (request line and Host), 6 (bodies) and 9 (connecti
 
 import asyncio
 import re
+from functools import partial
 from typing import Any, cast
 
 import httptools
@@ -14,8 +15,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from sqsqlite.wire.exchange import IS_GONE
+from sqsqlite.wire.exchange import IS_GONE, WRITE_WHOLE
 from sqsqlite.wire.http_limits import Shared
+from sqsqlite.wire.whole_answer import write_whole
 
 # Seconds in which a client that is still sending may read why it was refused.
 _LINGER_SECONDS = 2
@@ -154,7 +156,10 @@ class HttpProtocol(HttpToolsProtocol):
             raise ValueError(self._wrong)
         super().on_headers_complete()
         cycle = self.cycle
-        self.scope["extensions"] = {IS_GONE: lambda: cycle.disconnected}  # type: ignore[dict-item]
+        self.scope["extensions"] = {
+            IS_GONE: lambda: cycle.disconnected,  # type: ignore[dict-item]
+            WRITE_WHOLE: partial(write_whole, cycle),  # type: ignore[dict-item]
+        }
         self._in_head = False
         self._due = self.loop.time() + self._limits.body_seconds
 

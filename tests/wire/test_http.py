@@ -5,6 +5,7 @@ import json
 import pytest
 
 from sqsqlite.wire.http_limits import HttpLimits
+from sqsqlite.wire.http_protocol import HttpProtocol
 from tests.wire.raw import FORM, HOST, LIST_QUEUES, Connection, ask, chunked, json_of, post
 from tests.wire.serving import serving
 
@@ -217,6 +218,41 @@ def test_connections_are_bounded(small):
     assert held[0].ask(LIST_QUEUES).status == 200
     for one in held:
         one.close()
+
+
+# --- How an answer is written
+
+
+@pytest.fixture
+def writes(monkeypatch):
+    """What the server hands to its sockets, a write each."""
+    found = []
+    connection_made = HttpProtocol.connection_made
+
+    class Transport:
+        def __init__(self, transport):
+            self._transport = transport
+
+        def __getattr__(self, name):
+            return getattr(self._transport, name)
+
+        def write(self, data):
+            found.append(data)
+            self._transport.write(data)
+
+    monkeypatch.setattr(
+        HttpProtocol, "connection_made", lambda self, transport: connection_made(self, Transport(transport))
+    )
+    return found
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_answer_is_one_write(url, writes, status):
+    answer = ask(url, json_of(b"ListQueues", {200: b"{}", 400: b"[]"}[status]))
+    assert answer.status == status
+    [written] = writes
+    assert written.startswith(b"HTTP/1.1 %d " % status)
+    assert written.endswith(answer.body)
 
 
 # --- Several on one connection
