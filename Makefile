@@ -96,7 +96,7 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 	@$(COMPILE) -c requirements/dev.lock --extra spark $(ARGS) --output-file requirements/spark.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench $(ARGS) --output-file requirements/bench.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
-	@for client in requirements/clients/*.in; do $(LOCK) $$client $(ARGS) --output-file $${client%.in}.lock; done
+	@for wanted in requirements/{clients,servers}/*.in; do $(LOCK) $$wanted $(ARGS) --output-file $${wanted%.in}.lock; done
 
 ddl: $(READY) ## Write sqsqlite/store/ddl.py anew from sqsqlite/schema.py
 	@echo 'Writing sqsqlite/store/ddl.py'
