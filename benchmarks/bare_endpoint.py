@@ -1,4 +1,4 @@
-"""The endpoint with its engine left out: a SendMessage is read and answered, and no file sees it. Argument: a port."""
+"""The endpoint with its engine left out: requests are read and answered, and no file sees them. Argument: a port."""
 
 import hashlib
 import sys
@@ -6,24 +6,38 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from sqsqlite.requests import SendMessage
-from sqsqlite.responses import SendMessageResponse
+from sqsqlite.requests import DeleteMessage, ReceiveMessage, SendMessage
+from sqsqlite.responses import Empty, Message, ReceiveMessageResponse, SendMessageResponse
 from sqsqlite.service.opening import open_store
+from sqsqlite.wire import application
 from sqsqlite.wire.operations import Operations
 from sqsqlite.wire.server import Server, ServerOptions
+
+BODY = "x" * 100
+HANDLE = "h" * 60  # as long as ours
+
+
+def _digest(body):
+    return hashlib.md5(body.encode()).hexdigest()
 
 
 class Bare(Operations):
     async def execute(self, request, caller, gone):
-        if not isinstance(request, SendMessage):
-            return await super().execute(request, caller, gone)
-        digest = hashlib.md5(request.message_body.encode()).hexdigest()
-        return SendMessageResponse(md5_of_message_body=digest, message_id=str(uuid.uuid4()))
+        if isinstance(request, SendMessage):
+            return SendMessageResponse(
+                md5_of_message_body=_digest(request.message_body), message_id=str(uuid.uuid4())
+            )
+        if isinstance(request, ReceiveMessage):
+            message = Message(
+                message_id=str(uuid.uuid4()), receipt_handle=HANDLE, md5_of_body=_digest(BODY), body=BODY
+            )
+            return ReceiveMessageResponse(messages=[message])
+        if isinstance(request, DeleteMessage):
+            return Empty()
+        return await super().execute(request, caller, gone)
 
 
 def main(port):
-    from sqsqlite.wire import application
-
     application.Operations = Bare
     with tempfile.TemporaryDirectory() as folder:
         Server(open_store(Path(folder) / "queues.db"), ServerOptions(port=port)).run()

@@ -1,182 +1,189 @@
 """The endpoint beside other servers that speak SQS, one at a time, each asked by the same generator (wrk).
 
-    python benchmarks/endpoint.py                    all of it, about 12 minutes
-    python benchmarks/endpoint.py --seconds 2 --rounds 1 --warm-up 2 --only sqsqlite
+    python benchmarks/endpoint.py [--quick] [--only SERVER ...] [--folder DIRECTORY] [--results DIRECTORY]
 
-A table of SendMessage over JSON and one of ReceiveMessage and DeleteMessage, medians over rounds in which the servers
-take turns; then what idle long polls cost, and how long a message takes to a receive that waits. No server
-authenticates. Needs wrk (apt-get install wrk); ElasticMQ's rows need Java and Maven: left out where those are missing.
+SendMessage over JSON, and ReceiveMessage with DeleteMessage, in rounds in which the servers take turns; then what idle
+long polls cost, and how long a message takes to a receive that waits. A whole run takes about twenty minutes, and wants
+the machine to itself. Needs wrk (apt-get install wrk); ElasticMQ needs Java and Maven (apt-get install
+openjdk-17-jre-headless maven). What can't run is a row that says why.
 """
 
 import argparse
 import asyncio
-import contextlib
-import json
-import os
 import shutil
-import signal
-import socket
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import endpoint_load
 import endpoint_polls
-from endpoint_contestants import BARE, CONTESTANTS, SIGNED, missing
-from report import Circumstances
+from endpoint_contestants import BARE, CONTESTANTS, OURS, CannotRun, Contestant
+from endpoint_process import call, free_port, running
+from endpoint_rows import Load, ServerRow, row
+from report import Circumstances, table, write
+from rows import Figure
 
-START_SECONDS = 120
-STOP_SECONDS = 20
-WORKLOADS = ("SendMessage", "ReceiveMessage and DeleteMessage")
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-def call(contestant, action, **parameters):
-    """One request; its answer as a dict."""
-    body = json.dumps(parameters)
-    headers = endpoint_load.headers(contestant.port, action, body, contestant.key)
-    request = urllib.request.Request(f"http://127.0.0.1:{contestant.port}/", body.encode(), headers)
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.loads(answer.read() or b"{}")
+RESULTS = Path(__file__).parent / "results"
+SEND, RECEIVE = "SendMessage", "ReceiveMessage and DeleteMessage"
+WORKLOADS = {SEND: (endpoint_load.SEND, "requests"), RECEIVE: (endpoint_load.RECEIVE_AND_DELETE, "deleted")}
+GOALS = {"ElasticMQ": "at least 1.5", BARE: "at least 0.35"}
+BODY_BYTES = 100
+UNSIGNABLE = "not measured: each handle needs a signature of its own, which wrk does not make"
 
 
-@contextlib.contextmanager
-def running(contestant, folder):
-    """The server's process and its queue's URL, from its first answer on."""
-    log = folder / "log"
-    with log.open("wb") as told:
-        process = subprocess.Popen(
-            contestant.command,
-            cwd=folder,
-            env={**os.environ, **contestant.environment},
-            stdout=told,
-            stderr=told,
-            start_new_session=True,
-        )
-    try:
-        yield process, _first_answer(contestant, process, log)
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(STOP_SECONDS)
+@dataclass
+class Taken:
+    """A contestant's rounds.
+
+    Attributes:
+        made: as it was run last; None: it never was.
+        loads: by workload, those of each round.
+        wrong: why it does not run.
+        ran_empty: receives found nothing in some round, and were slower than they could be.
+    """
+
+    made: Contestant | None = None
+    loads: dict[str, list[Load]] = field(default_factory=dict)
+    wrong: str = ""
+    ran_empty: bool = False
 
 
-def _first_answer(contestant, process, log):
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError):
-            return call(contestant, "CreateQueue", QueueName="bench")["QueueUrl"]
-        time.sleep(0.2)
-    raise SystemExit(f"{contestant.command} does not start:\n{log.read_text()[-2000:]}")
-
-
-def measure(name, folder, arguments):
-    """Its durability; messages a second and latencies of each workload, on a new server."""
-    contestant = CONTESTANTS[name](free_port(), folder)
-    with running(contestant, folder) as (_, url):
-        told = {"seconds": arguments.seconds, "connections": arguments.connections, "body_bytes": 100}
-        warm_up = {**told, "seconds": arguments.warm_up}
-        both = (
-            (endpoint_load.SEND,)
-            if contestant.key
-            else (endpoint_load.SEND, endpoint_load.RECEIVE_AND_DELETE)
-        )
-        for workload in both if arguments.warm_up else ():
-            endpoint_load.run(workload, contestant, url, folder, **warm_up)
-        sent = endpoint_load.run(endpoint_load.SEND, contestant, url, folder, **told)
-        found = {WORKLOADS[0]: _rate(sent, "requests")}
-        if name not in {BARE, SIGNED}:  # each handle would need a signature of its own
-            taken = endpoint_load.run(endpoint_load.RECEIVE_AND_DELETE, contestant, url, folder, **told)
-            found[WORKLOADS[1]] = _rate(taken, "deleted")
-            if not call(contestant, "ReceiveMessage", QueueUrl=url).get("Messages"):
-                print(
-                    f"{name}: the queue ran empty, so receives were slower than they could be",
-                    file=sys.stderr,
-                )
-    return contestant.durability, found
-
-
-def _rate(found, counted):
-    if found["bad"]:
-        print(f"{found['bad']} of {found['requests']} requests failed", file=sys.stderr)
-    return found[counted] / found["seconds"], found["p50_ms"], found["p99_ms"]
-
-
-def compare(names, arguments):
-    """Every contestant in each round, in turns that begin with another one each time."""
-    found = {}
-    for turn in range(arguments.rounds):
+def compare(names, options):
+    """Rounds of every contestant, in turns that begin with another one each time."""
+    found = {name: Taken() for name in names}
+    for turn in range(options.rounds):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
-            with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
-                durability, measured = measure(name, Path(temporary), arguments)
-            for workload, numbers in measured.items():
-                found.setdefault(workload, {}).setdefault((name, durability), []).append(numbers)
-    for workload, servers in found.items():
-        print_table(workload, servers)
+            if not found[name].wrong:
+                with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
+                    measure(name, found[name], Path(temporary), options)
+    return found
 
 
-def present(names):
-    """Those whose programs are here; what the others lack is said."""
-    for name in names:
-        if missing(name):
-            print(f"{name} is left out: apt-get install openjdk-17-jre-headless maven", file=sys.stderr)
-    return [name for name in names if not missing(name)]
+def measure(name, taken, folder, options):
+    """One round of each workload, on a new server. Until it is warm nothing counts: Java compiles what is hot."""
+    try:
+        contestant = taken.made = CONTESTANTS[name](free_port(), folder)
+        workloads = [SEND] if contestant.key else [*WORKLOADS]
+        with running(contestant, folder) as (_, url):
+            for seconds, counts in ((options.warm_up, False), (options.seconds, True)):
+                for workload in workloads:
+                    load = _load(workload, contestant, url, folder, seconds, options.connections)
+                    if counts:
+                        taken.loads.setdefault(workload, []).append(load)
+                        told = f"{load.messages_per_second:,.0f}/s, p50 {load.p50_ms:.2f} ms"
+                        print(f"{name}, {workload}: {told}", flush=True)
+            if RECEIVE in workloads and not call(contestant, "ReceiveMessage", QueueUrl=url).get("Messages"):
+                taken.ran_empty = True
+    except CannotRun as error:
+        taken.wrong = str(error)
+        print(f"{name}: {error}", file=sys.stderr)
 
 
-def print_table(workload, servers):
-    rates = {name: statistics.median(rate for rate, _, _ in rounds) for (name, _), rounds in servers.items()}
-    print(f"\n{workload}\n\n| server | durability | messages/s | p50 ms | p99 ms | sqsqlite to it |")
-    print("|---|---|---:|---:|---:|---:|")
-    for (name, durability), rounds in servers.items():
-        p50, p99 = (statistics.median(one[place] for one in rounds) for place in (1, 2))
-        ratio = f"{rates['sqsqlite'] / rates[name]:.2f}" if "sqsqlite" in rates and rates[name] else ""
-        print(f"| {name} | {durability} | {rates[name]:,.0f} | {p50:.2f} | {p99:.2f} | {ratio} |")
+def _load(workload, contestant, url, folder, seconds, connections):
+    script, counted = WORKLOADS[workload]
+    told = {"seconds": seconds, "connections": connections, "body_bytes": BODY_BYTES}
+    found = endpoint_load.run(script, contestant, url, folder, **told)
+    return Load(found[counted] / found["seconds"], found["p50_ms"], found["p99_ms"], found["bad"])
 
 
-def polls(arguments):
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
+def rows(found):
+    """A row for each workload and contestant, measured or not."""
+    ours = found.get(OURS, Taken()).loads
+    return [
+        _row(workload, name, taken, ours.get(workload, []))
+        for workload in WORKLOADS
+        for name, taken in found.items()
+    ]
+
+
+def _row(workload, name, taken, ours):
+    version, durability = (taken.made.version, taken.made.durability) if taken.made else ("", "")
+    loads = taken.loads.get(workload, [])
+    goal = GOALS.get(name, "")
+    if taken.wrong or not loads:
+        note = f"not measured: {taken.wrong}" if taken.wrong else UNSIGNABLE
+        return ServerRow(workload, name, version, durability, 0, goal=goal, note=note)
+    notes = ["the queue ran empty"] if taken.ran_empty and workload == RECEIVE else []
+    return row(workload, name, version, durability, loads, ours, goal, notes)
+
+
+def figures(options):
+    """What waits: how soon a message reaches it, and what it costs."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
         folder, port = Path(temporary), free_port()
-        with running(CONTESTANTS["sqsqlite"](port, folder), folder) as (process, url):
-            median, high = asyncio.run(endpoint_polls.latency(port, url, rounds=arguments.polls))
+        with running(CONTESTANTS[OURS](port, folder), folder) as (process, url):
+            middle, high = asyncio.run(endpoint_polls.latency(port, url, rounds=options.polls))
             before, resident, share = asyncio.run(
-                endpoint_polls.idle(port, process.pid, url, polls=arguments.polls, seconds=10)
+                endpoint_polls.idle(port, process.pid, url, polls=options.polls, seconds=10)
             )
-    print(f"\nfrom a send to a receive that waits: median {median:.2f} ms, p99 {high:.2f} ms")
-    print(
-        f"{arguments.polls:,} idle long polls: {resident / 2**20:.0f} MiB resident ({before / 2**20:.0f} before), "
-        f"{share:.1%} of a core"
+    sqlite = Circumstances.now().sqlite
+    polls = f"{options.polls:,} idle long polls"
+    return [
+        Figure(
+            "from a send's request to the answer of a long poll", middle, "ms", "FULL", sqlite,
+            "under 5 ms, median", f"p99 {high:.2f} ms of {options.polls:,}",
+        ),
+        Figure(
+            f"resident with {polls}", resident / 1e6, "MB", "FULL", sqlite, "under 100 MB",
+            f"{before / 1e6:.0f} MB before",
+        ),
+        Figure(f"CPU of {polls}", share * 100, "% of a core", "FULL", sqlite, "under 2 %", "over 10 s"),
+    ]  # fmt: skip
+
+
+def page(circumstances, servers, waits, options):
+    """All of a run in Markdown."""
+    told = (
+        f"wrk with one thread and {options.connections} connections, bodies of {BODY_BYTES} bytes, medians of "
+        f"{options.rounds} rounds of {options.seconds} s, each on a new server after {options.warm_up} s of the same."
     )
+    parts = [circumstances.sentence(), told]
+    parts += [
+        table(ServerRow.HEADINGS, [one.cells() for one in servers if one.workload == name])
+        for name in WORKLOADS
+    ]
+    if waits:
+        parts.append(table(Figure.HEADINGS, [figure.cells() for figure in waits]))
+    return "\n\n".join(parts) + "\n"
 
 
-def main():
+def _options():
     parser = argparse.ArgumentParser(description="Compare servers that speak SQS.")
     parser.add_argument("--seconds", type=int, default=5, help="of each workload, each round")
-    parser.add_argument("--warm-up", type=int, default=10, help="seconds before: Java compiles what is hot")
+    parser.add_argument("--warm-up", type=int, default=10, help="seconds of each workload before")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--polls", type=int, default=1000, help="0: not measured")
     parser.add_argument("--only", nargs="+", choices=CONTESTANTS, default=[*CONTESTANTS])
-    parser.add_argument("--folder", help="where the files go; default: where temporary files do")
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "--quick", action="store_true", help="whether it runs, not how fast; nothing is written"
+    )
+    parser.add_argument("--folder", help="where the queues' files go: the disk that is measured")
+    parser.add_argument("--results", type=Path, help="where DATE-COMMIT-endpoint.json and .md go")
+    options = parser.parse_args()
+    if options.quick:
+        options.seconds = options.warm_up = options.rounds = 1
+        options.polls = 20
+    elif options.results is None:
+        options.results = RESULTS
+    return options
+
+
+def main():
+    options = _options()
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is missing: apt-get install wrk")
-    print(Circumstances.now().sentence())
-    compare(present(arguments.only), arguments)
-    if arguments.polls:
-        polls(arguments)
+    circumstances = Circumstances.now()
+    print(circumstances.sentence())
+    servers = rows(compare(options.only, options))
+    waits = figures(options) if options.polls else []
+    text = page(circumstances, servers, waits, options)
+    print(f"\n{text}")
+    if options.results is not None:
+        tables = {"servers": servers, "figures": waits}
+        print(f"written: {write(options.results, circumstances, tables, text, '-endpoint')}")
 
 
 if __name__ == "__main__":

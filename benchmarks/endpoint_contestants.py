@@ -1,24 +1,29 @@
 """Servers that speak SQS: ours, ours without its engine, ElasticMQ, moto, LocalStack; each installed once."""
 
+import hashlib
 import json
-import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 CACHE = ROOT / ".venv" / "contestants"
+LOCKS = ROOT / "requirements" / "servers"
 ELASTICMQ = "org.elasticmq:elasticmq-server_2.13:1.7.1"
+OURS = "sqsqlite"
 SIGNED = "sqsqlite, signatures verified"
-# One whose runtime starts on Python 3.11, with what it asks for as it was then: later ones need a newer Python.
-LOCALSTACK = ("localstack-core[base-runtime]==4.9.0", "cbor2<5.8", "localstack-twisted<26", "pyopenssl<25")
 BARE = "sqsqlite without its engine"
+IN_MEMORY = "none: in memory"
 AT_ROOT = {"PYTHONPATH": str(ROOT)}
-MOTO = "moto[server]==5.2.5"
+
+
+class CannotRun(Exception):
+    """A contestant does not run on this machine, and why."""
 
 
 @dataclass
@@ -27,11 +32,13 @@ class Contestant:
 
     Attributes:
         durability: what an answered SendMessage is worth.
+        version: of the server, and of what it runs on.
         key: id and secret, where requests must be signed.
     """
 
     port: int
     durability: str
+    version: str
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     key: tuple[str, str] | None = None
@@ -41,24 +48,29 @@ def _ours(port, folder, synchronous="FULL"):
     command = [sys.executable, "-m", "sqsqlite.cli", "serve", "--db", str(folder / "queues.db")]
     durability = {"FULL": "FULL: each commit synced", "NORMAL": "NORMAL: the process may die, not the power"}
     return Contestant(
-        port, durability[synchronous], [*command, "--port", str(port), "--synchronous", synchronous], AT_ROOT
+        port,
+        durability[synchronous],
+        _our_version(),
+        [*command, "--port", str(port), "--synchronous", synchronous],
+        AT_ROOT,
     )
+
+
+def _our_version():
+    return f"this commit, uvicorn {version('uvicorn')}"
 
 
 def _signed(port, folder):
     """With a key in its file, so that each request's signature is verified."""
     found = _ours(port, folder)
     make = [sys.executable, "-m", "sqsqlite.cli", "keys", "add", "--db", str(folder / "queues.db")]
-    [made] = json.loads(
-        subprocess.run([*make, "--output", "json"], cwd=ROOT, capture_output=True, check=True).stdout
-    )
+    [made] = json.loads(_run([*make, "--output", "json"], cwd=ROOT))
     return replace(found, key=(made["access_key_id"], made["secret_access_key"]))
 
 
 def _bare(port, _):
-    return Contestant(
-        port, "none: nothing is kept", [sys.executable, str(HERE / "bare_endpoint.py"), str(port)], AT_ROOT
-    )
+    command = [sys.executable, str(HERE / "bare_endpoint.py"), str(port)]
+    return Contestant(port, "none: nothing is kept", _our_version(), command, AT_ROOT)
 
 
 def _elasticmq(port, folder, storage=""):
@@ -68,8 +80,9 @@ def _elasticmq(port, folder, storage=""):
         f'rest-sqs {{ enabled = true, bind-port = {port}, bind-hostname = "127.0.0.1" }}\n'
         f"rest-stats {{ enabled = false }}\n{storage}"
     )
-    java = ["java", f"-Dconfig.file={configuration}", "-cp", f"{installed_jars()}/*"]
-    return Contestant(port, "none: in memory", [*java, "org.elasticmq.server.Main"])
+    java = ["java", f"-Dconfig.file={configuration}", "-cp", f"{_jars()}/*"]
+    told = f"{ELASTICMQ.rpartition(':')[2]}, {_run(['java', '--version']).splitlines()[0]}"
+    return Contestant(port, IN_MEMORY, told, [*java, "org.elasticmq.server.Main"])
 
 
 def _elasticmq_kept(port, folder):
@@ -80,8 +93,10 @@ def _elasticmq_kept(port, folder):
 
 
 def _moto(port, _):
+    programs = _programs("moto")
+    told = _version_of(programs, "moto")
     return Contestant(
-        port, "none: in memory", [str(installed(MOTO) / "moto_server"), "-H", "127.0.0.1", "-p", str(port)]
+        port, IN_MEMORY, told, [str(programs / "moto_server"), "-H", "127.0.0.1", "-p", str(port)]
     )
 
 
@@ -95,13 +110,14 @@ def _localstack(port, folder):
         "DISABLE_EVENTS": "1",
         "SKIP_SSL_CERT_DOWNLOAD": "1",
     }
-    command = [str(installed(*LOCALSTACK) / "python"), "-m", "localstack.runtime.main"]
-    return Contestant(port, "none: in memory", command, environment)
+    programs = _programs("localstack")
+    command = [str(programs / "python"), "-m", "localstack.runtime.main"]
+    return Contestant(port, IN_MEMORY, _version_of(programs, "localstack-core"), command, environment)
 
 
-# Each is given its port and a folder for its files.
+# Each is given its port and a folder for its files, and raises CannotRun where it can't be installed.
 CONTESTANTS = {
-    "sqsqlite": _ours,
+    OURS: _ours,
     "sqsqlite, NORMAL": partial(_ours, synchronous="NORMAL"),
     SIGNED: _signed,
     BARE: _bare,
@@ -112,35 +128,49 @@ CONTESTANTS = {
 }
 
 
-def missing(name):
-    """What must be installed by hand for it, or nothing."""
-    needs = ("java", "mvn") if name.startswith("ElasticMQ") else ()
-    return [need for need in needs if shutil.which(need) is None]
+def _run(command, **options):
+    """What a step of an installation prints."""
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+    except OSError as error:
+        raise CannotRun(f"{command[0]} is missing ({error.strerror})") from error
+    except subprocess.CalledProcessError as error:
+        told = (error.stderr or error.stdout).strip() or f"exit code {error.returncode}"
+        raise CannotRun(f"{Path(command[0]).name} failed: {told.splitlines()[-1]}") from error
 
 
-def installed_jars():
+def _jars():
     """ElasticMQ with all it needs, fetched by its coordinates once."""
     jars = CACHE / ELASTICMQ.replace(":", "-")
     if not (jars / "ready").exists():
         jars.mkdir(parents=True, exist_ok=True)
-        group, artifact, version = ELASTICMQ.split(":")
+        group, artifact, number = ELASTICMQ.split(":")
         (jars / "pom.xml").write_text(
             "<project><modelVersion>4.0.0</modelVersion><groupId>b</groupId><artifactId>b</artifactId>"
             f"<version>1</version><dependencies><dependency><groupId>{group}</groupId><artifactId>{artifact}"
-            f"</artifactId><version>{version}</version></dependency></dependencies></project>"
+            f"</artifactId><version>{number}</version></dependency></dependencies></project>"
         )
         copy = ["dependency:copy-dependencies", "-DoutputDirectory=.", "-DincludeScope=runtime"]
-        subprocess.run(["mvn", "-B", "-q", *copy], cwd=jars, check=True)
+        _run(["mvn", "-B", "-q", *copy], cwd=jars)
         (jars / "ready").touch()
     return jars
 
 
-def installed(*requirements):
-    """The programs of an environment of its own."""
-    folder = CACHE / re.sub(r"\W+", "-", requirements[0])
+def _programs(name):
+    """Those of an environment of its own: what requirements/servers/NAME.lock pins; anew when that has changed."""
+    lock = LOCKS / f"{name}.lock"
+    folder = CACHE / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
     if not (folder / "ready").exists():
-        uv = Path(sys.executable).with_name("uv")
-        subprocess.run([uv, "venv", "--quiet", "--clear", folder], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", folder, *requirements], check=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        uv = str(Path(sys.executable).with_name("uv"))
+        _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+        install = ["pip", "install", "--quiet", "--python", str(folder), "--require-hashes"]
+        _run([uv, *install, "--requirement", str(lock)])
         (folder / "ready").touch()
     return folder / "bin"
+
+
+def _version_of(programs, package):
+    told = f"from importlib.metadata import version; print(version('{package}'))"
+    python = sys.version.split()[0]
+    return f"{_run([str(programs / 'python'), '-c', told]).strip()}, Python {python}"

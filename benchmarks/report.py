@@ -6,15 +6,19 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from contestants import PEERS
 from rows import Figure, Row
 
 from sqsqlite.store.driver import dbapi
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
@@ -106,15 +110,28 @@ def _version(name: str) -> str:
 
 def save(folder: Path, circumstances: Circumstances, rows: Sequence[Row], figures: Sequence[Figure]) -> Path:
     """Write DATE-COMMIT.json and DATE-COMMIT.md; the path of the first is given back."""
+    tables = {"rows": rows, "figures": figures}
+    return write(folder, circumstances, tables, markdown(circumstances, rows, figures))
+
+
+def write(
+    folder: Path,
+    circumstances: Circumstances,
+    tables: Mapping[str, Sequence["DataclassInstance"]],
+    page: str,
+    suffix: str = "",
+) -> Path:
+    """Write the rows of tables to DATE-COMMIT.json, and a page that shows them to DATE-COMMIT.md.
+
+    Args:
+        suffix: stands behind the commit.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{circumstances.date}-{circumstances.commit}.json"
-    content = {
-        "circumstances": dataclasses.asdict(circumstances),
-        "rows": [dataclasses.asdict(row) for row in rows],
-        "figures": [dataclasses.asdict(figure) for figure in figures],
-    }
+    path = folder / f"{circumstances.date}-{circumstances.commit}{suffix}.json"
+    content: dict[str, Any] = {"circumstances": dataclasses.asdict(circumstances)}
+    content |= {name: [dataclasses.asdict(row) for row in rows] for name, rows in tables.items()}
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    path.with_suffix(".md").write_text(markdown(circumstances, rows, figures), encoding="utf-8")
+    path.with_suffix(".md").write_text(page, encoding="utf-8")
     return path
 
 
