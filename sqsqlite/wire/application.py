@@ -6,7 +6,7 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
 from sqsqlite.names import queue_name
@@ -183,16 +183,12 @@ class Application:
 
     async def _execute(self, request: "Request", caller: Caller, client: "_Client") -> "Response":
         assert self._operations is not None
-        gone = asyncio.get_running_loop().create_future()
-        if not isinstance(request, ReceiveMessage):
-            return await self._operations.execute(request, caller, gone)
-        # No lease for a client that has gone: the only action that must know.
-        watch = asyncio.ensure_future(_watch(client.receive, gone))
         try:
-            response = await self._operations.execute(request, caller, gone)
+            response = await self._operations.execute(request, caller, client.gone)
         finally:
-            watch.cancel()
-        if client.is_gone():
+            client.end_watch()
+        # No lease for a client that has gone: the only action that must know.
+        if isinstance(request, ReceiveMessage) and client.is_gone():
             # A moment ago: the watch has not heard of it yet. From here to the socket nothing waits.
             await self._operations.give_back(cast("ReceiveMessageResponse", response), request, caller)
         return response
@@ -216,16 +212,33 @@ class Application:
             raise
 
 
-class _Client(NamedTuple):
+class _Client:
     """Who waits for an answer.
 
-    Attributes:
+    Args:
         receive: gives a message when the connection is closed.
         is_gone: whether it is, at this very moment; False where the server can't tell.
     """
 
-    receive: Receive
-    is_gone: Callable[[], bool]
+    def __init__(self, receive: Receive, is_gone: Callable[[], bool]) -> None:
+        self.is_gone = is_gone
+        self._receive = receive
+        self._watch: asyncio.Task[None] | None = None
+
+    def gone(self) -> "asyncio.Future[None]":
+        """Ends when the connection is closed: for those who wait longer than a commit takes."""
+        if self._watch is None:
+            self._watch = asyncio.ensure_future(self._until_gone())
+        return self._watch
+
+    def end_watch(self) -> None:
+        """Nobody waits any more."""
+        if self._watch is not None:
+            self._watch.cancel()
+
+    async def _until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
 
 def _never() -> bool:
@@ -239,16 +252,6 @@ def _queue_of(request: "Request") -> str:
         return queue_name(named)[1]
     except SQSError:
         return ""
-
-
-async def _watch(receive: Receive, gone: "asyncio.Future[None]") -> None:
-    """Wait until the client closes its connection."""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            if not gone.done():
-                gone.set_result(None)
-            return
 
 
 async def _send(write_whole: Callable[[Answer], bool] | None, send: Send, answer: Answer) -> None:

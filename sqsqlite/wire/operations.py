@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite import requests
 from sqsqlite.service import dispatch
 from sqsqlite.wire.commits import Commits
-from sqsqlite.wire.polls import Polls
+from sqsqlite.wire.polls import Gone, Polls
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
@@ -29,11 +29,11 @@ class Operations:
         self._polls = Polls(store, self._commits)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
 
-    async def execute(self, request: "Request", caller: "Caller", gone: "asyncio.Future[None]") -> "Response":
+    async def execute(self, request: "Request", caller: "Caller", gone: Gone) -> "Response":
         """Carry a request out, and tell the observers of the store.
 
         Args:
-            gone: ends when the client has closed its connection.
+            gone: see `polls.Gone`.
 
         Raises:
             SQSError: what SQS would answer.
@@ -51,7 +51,7 @@ class Operations:
             dispatch.tell(self.store, request, response, error, time.perf_counter() - started)
         return response  # type: ignore[no-any-return]
 
-    async def _execute(self, request: "Request", caller: "Caller", gone: "asyncio.Future[None]") -> Any:
+    async def _execute(self, request: "Request", caller: "Caller", gone: Gone) -> Any:
         kind = type(request)
         operation = dispatch.WRITES.get(kind)
         if operation is not None:

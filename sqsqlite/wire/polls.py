@@ -7,6 +7,7 @@ front until a claim finds nothing. A poll whose client has gone gets no lease.
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqsqlite import requests
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 _FOREVER = 1 << 62
 # Claims made at once for a line that was served without end; a claim that finds nothing is waste.
 _MOST_AT_ONCE = 32
+
+Gone = Callable[[], "asyncio.Future[None]"]
+"""Begins to watch a client's connection: the future ends when the client has closed it."""
 
 
 class Poll:
@@ -163,12 +167,12 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def receive(
-        self, request: "ReceiveMessage", caller: "Caller", gone: "asyncio.Future[None]"
+        self, request: "ReceiveMessage", caller: "Caller", gone: Gone
     ) -> ReceiveMessageResponse:
         """Receive, waiting as long as the request or its queue says.
 
         Args:
-            gone: ends when the client has closed its connection.
+            gone: as said. Asked for by those alone who wait; what is found at once may be for a client that has gone.
 
         Raises:
             SQSError: as `service.receive.receive_message`.
@@ -176,12 +180,11 @@ class Polls:
         store = self.store
         started_at = store.clock.now_ms()
         if not receive.looks_empty(store, request, caller):
+            response: ReceiveMessageResponse
             response, _ = await self._commits.submit(receive.claim, request, caller)
             if response.messages:
                 store.found_empty.discard(request.queue_url)
-                if gone.done():
-                    await self.give_back(response, request, caller)
-                return ReceiveMessageResponse() if gone.done() else response
+                return response
         store.found_empty.add(request.queue_url)
         found = receive.look(store, request, caller)
         if not found.wait_seconds or self.is_closing:
@@ -191,7 +194,7 @@ class Polls:
         line = self._line(found.queue.id, found.queue.epoch_id)
         line.waiting.append(poll)
         line.kicked.set()
-        gone.add_done_callback(lambda _: self._left(line, poll))
+        gone().add_done_callback(lambda _: self._left(line, poll))
         return await poll.answer
 
     def _line(self, queue_id: int, epoch_id: int) -> _Line:
