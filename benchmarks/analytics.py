@@ -227,7 +227,7 @@ print(*latencies)
 
 def produce(path, seconds):
     """A producer, and the file that it writes its latencies to: a pipe that nobody reads meanwhile would fill up."""
-    written = tempfile.TemporaryFile("w+")
+    written = tempfile.TemporaryFile("w+")  # noqa: SIM115 # `p99` closes it
     command = [sys.executable, "-c", PRODUCER, str(path), str(seconds)]
     return subprocess.Popen(command, stdout=written), written
 
@@ -236,8 +236,9 @@ def p99(producer):
     process, written = producer
     if process.wait():
         raise SystemExit("the producer failed")
-    written.seek(0)
-    latencies = sorted(map(float, written.read().split()))
+    with written:
+        written.seek(0)
+        latencies = sorted(map(float, written.read().split()))
     return latencies[int(len(latencies) * 0.99)], len(latencies)
 
 

@@ -25,6 +25,8 @@ R = TypeVar("R")
 
 # Commits between two PASSIVE checkpoints; a commit of one message writes about 8 pages.
 CHECKPOINT_EVERY_COMMITS = 256
+# As which messages count that would fill the ballast: what the WAL owes the file must fit in there.
+COMMITS_OF_BALLAST = 2 * CHECKPOINT_EVERY_COMMITS
 # A chunk of sweeping or moving writes as many pages as this many commits of one message.
 CHUNK_COMMITS = 32
 # Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
@@ -95,9 +97,7 @@ class Upkeep:
 
     def committed(self, tx: "Transaction") -> None:
         """After each commit: count it, and wake the thread when there is something to do."""
-        # What the WAL owes the file must fit in the ballast: half of that sent is enough for a checkpoint.
-        ballast = self._store.headroom.ballast_bytes
-        self._commits += 1 + 2 * CHECKPOINT_EVERY_COMMITS * tx.sent_bytes // ballast
+        self._commits += 1 + COMMITS_OF_BALLAST * tx.sent_bytes // self._store.headroom.ballast_bytes
         if tx.sweep:
             self._sweep = True
         due = tx.sweep or tx.moves or self._commits >= CHECKPOINT_EVERY_COMMITS
