@@ -24,8 +24,10 @@ _match_arn = re.compile(
     rf"arn:[a-z-]+:sqs:(?P<region>[a-z0-9-]+):(?P<account>\d{{12}}):(?P<name>{_NAME})", re.ASCII
 ).fullmatch
 
+# Longer texts are read anew each time: whoever sends them would decide how much memory the cache takes.
+_CACHED_CHARACTERS = 512
 
-@lru_cache(maxsize=4_096)
+
 def queue_name(name_or_url_or_arn: str) -> tuple[str | None, str]:
     """Account id (None where a bare name leaves it open) and name of the queue that a text names.
 
@@ -35,12 +37,21 @@ def queue_name(name_or_url_or_arn: str) -> tuple[str | None, str]:
     Raises:
         QueueDoesNotExist: the text is none of these.
     """
+    if len(name_or_url_or_arn) > _CACHED_CHARACTERS:
+        return _read(name_or_url_or_arn)
+    return _read_once(name_or_url_or_arn)
+
+
+def _read(name_or_url_or_arn: str) -> tuple[str | None, str]:
     if _is_name(name_or_url_or_arn):
         return None, name_or_url_or_arn
     match = _match_url(name_or_url_or_arn) or _match_arn(name_or_url_or_arn)
     if match is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return match["account"], match["name"]
+
+
+_read_once = lru_cache(maxsize=4_096)(_read)
 
 
 def is_queue_name(text: str) -> bool:

@@ -27,6 +27,7 @@ from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, discon
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
+from sqsqlite.store.hints import Hints
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.settings import Settings
 from sqsqlite.store.transaction import Transaction
@@ -80,8 +81,8 @@ class Store:
         self.closed = False
         # Called with each operation's event (service/dispatch.py): logs, metrics and tracing hang here.
         self.observers: list[Callable[[Any], None]] = []
-        # Queue names whose last receive found nothing: the next one looks before it takes the write lock. A hint only.
-        self.found_empty: set[str] = set()
+        # Queue names whose last receive found nothing: the next one looks before it takes the write lock.
+        self.found_empty = Hints()
         self._empty_receives: Counter[int] = Counter()
         self._thread = threading.local()
         self._application: Application | None = None
