@@ -61,6 +61,9 @@ class Limits:
     batch_entry_count: int = 10
     batch_entry_id_characters: Range = Range(1, 80)
     batch_bytes: int = 1_048_576  # bodies and user attributes of all entries
+    name_count: int = (
+        1_000  # ours: attributes or tags in one list; a message has 10 attributes, a queue 50 tags
+    )
 
     # Messages in flight
     standard_in_flight_count: int = 120_000

@@ -1,7 +1,7 @@
 """Rules for parameters that several requests share, and the texts of their refusals."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from sqsqlite.errors import (
@@ -79,13 +79,27 @@ def _first_repeated(ids: Sequence[str]) -> str:
     return next(entry_id for place, entry_id in enumerate(ids) if entry_id in ids[:place])
 
 
+def check_count_of_names(parameter: str, names: Collection[str] | None, limits: Limits) -> None:
+    """Check the length of a list of attributes or tags, which SQS does not bound.
+
+    Raises:
+        InvalidParameterValue: so many that to look at each would keep others waiting.
+    """
+    if names is not None and len(names) > limits.name_count:
+        raise InvalidParameterValue(
+            f"Value for parameter {parameter} is invalid. "
+            f"Reason: At most {limits.name_count} are taken. You have sent {len(names)}."
+        )
+
+
 def check_tags(tags: Mapping[str, str], limits: Limits) -> None:
     """Check tags about to be set; how many a queue has in the end is the service's to check.
 
     Raises:
-        InvalidParameterValue: a key or value too long, of other characters, or under AWS's own prefix.
+        InvalidParameterValue: far too many, a key or value too long, of other characters, or under AWS's own prefix.
     Source: developer guide, "Amazon SQS cost allocation tags"; API_TagQueue.
     """
+    check_count_of_names("Tags", tags, limits)
     for key, value in tags.items():
         if len(key) not in limits.tag_key_characters:
             raise bad_tag_key_length(limits)

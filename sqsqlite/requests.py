@@ -23,6 +23,7 @@ from sqsqlite.parameters import (
     bad_tag_key_length,
     check_batch,
     check_between,
+    check_count_of_names,
     check_identifier,
     check_label,
     check_range,
@@ -147,6 +148,10 @@ class GetQueueAttributes(QueueRequest, frozen=True, kw_only=True):
 
     attribute_names: list[str] | None = None
 
+    def check(self, limits: Limits) -> None:
+        super().check(limits)
+        check_count_of_names("AttributeNames", self.attribute_names, limits)
+
 
 class SetQueueAttributes(QueueRequest, frozen=True, kw_only=True):
     """Set attributes, all or none; the values are checked by parse_attributes."""
@@ -179,6 +184,7 @@ class UntagQueue(QueueRequest, frozen=True, kw_only=True):
         super().check(limits)
         if not self.tag_keys:
             raise bad_tag_key_length(limits)
+        check_count_of_names("TagKeys", self.tag_keys, limits)
         for key in self.tag_keys:
             if len(key) not in limits.tag_key_characters:
                 raise bad_tag_key_length(limits)
@@ -264,6 +270,9 @@ class ReceiveMessage(QueueRequest, frozen=True, kw_only=True):
                 f"Value {wait} for parameter WaitTimeSeconds is invalid. "
                 f"Reason: Must be >= {allowed.low} and <= {allowed.high}, if provided."
             )
+        check_count_of_names("AttributeNames", self.attribute_names, limits)
+        check_count_of_names("MessageSystemAttributeNames", self.message_system_attribute_names, limits)
+        check_count_of_names("MessageAttributeNames", self.message_attribute_names, limits)
         for name in self.system_attribute_names:
             if name != "All" and name not in MESSAGE_SYSTEM_ATTRIBUTES:
                 raise InvalidAttributeName(f"Unknown Attribute {name}.")

@@ -315,3 +315,29 @@ def test_the_source_of_a_move_is_an_arn():
         "You must use this format to specify the SourceArn: "
         "arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
     )
+
+
+@pytest.mark.parametrize(
+    ("action", "parameter"),
+    [
+        ("GetQueueAttributes", "AttributeNames"),
+        ("ReceiveMessage", "AttributeNames"),
+        ("ReceiveMessage", "MessageSystemAttributeNames"),
+        ("ReceiveMessage", "MessageAttributeNames"),
+        ("UntagQueue", "TagKeys"),
+    ],
+)
+def test_a_list_of_names_has_at_most_1000(action, parameter):
+    accept(action, QueueUrl=URL, **{parameter: ["All"] * 1_000})
+    refused = refusal(action, QueueUrl=URL, **{parameter: ["All"] * 1_001})
+    assert isinstance(refused, errors.InvalidParameterValue)
+    assert f"parameter {parameter} is invalid. Reason: At most 1000 are taken. You have sent 1001." in str(
+        refused
+    )
+
+
+def test_far_too_many_tags_are_refused_before_each_is_looked_at():
+    tags = {str(number): "" for number in range(1_001)}
+    for request in ({"QueueUrl": URL, "Tags": tags}, {"QueueName": "orders", "tags": tags}):
+        action = "TagQueue" if "Tags" in request else "CreateQueue"
+        assert "At most 1000 are taken" in str(refusal(action, **request))
