@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sqsqlite.wire.access import Identity
     from sqsqlite.wire.exchange import Exchange
 
-# Whatever a policy denies, its queue's account can mend it.
+# Whatever a policy denies, its queue's account can mend it: the account itself, not each of its users.
 NEVER_DENIED_TO_OWNER = frozenset({"AddPermission", "RemovePermission", "SetQueueAttributes"})
 _WITHOUT_QUEUE = (requests.CreateQueue, requests.ListQueues)
 # Their operations find no other account's queue, so one that is made meanwhile is none to them.
@@ -61,7 +61,7 @@ def authorize(
     owner, name = place
     action = request.action.removesuffix("Batch")
     is_own = owner == caller.account_id
-    if is_own and action in NEVER_DENIED_TO_OWNER:
+    if is_own and not identity.user_name and action in NEVER_DENIED_TO_OWNER:
         return caller
     denied = AccessDenied(f"Access to the resource {queue_url(caller.base_url, owner, name)} is denied.")
     row = find_policy(store, owner, name)

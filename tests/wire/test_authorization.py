@@ -245,6 +245,20 @@ def test_deny_holds_for_the_own_account_too_but_never_for_the_policy_itself(owne
     owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": ""})
 
 
+def test_denied_user_of_the_own_account_does_not_mend_the_policy(store, url, owner, queue):
+    worker = new_client(store, url, OWNER, "worker")
+    principal = {"AWS": f"arn:aws:iam::{OWNER}:user/worker"}
+    statement = {"Sid": "s", "Effect": "Deny", "Principal": principal, "Action": "SQS:*"}
+    policy = json.dumps({"Statement": [statement]})
+    owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+    denied(worker.send_message, QueueUrl=queue, MessageBody="hi")
+    denied(worker.set_queue_attributes, QueueUrl=queue, Attributes={"Policy": ""})
+    denied(worker.remove_permission, QueueUrl=queue, Label="s")
+    denied(worker.add_permission, QueueUrl=queue, Label="x", AWSAccountIds=[OWNER], Actions=["*"])
+    new_client(store, url, OWNER, "other").set_queue_attributes(QueueUrl=queue, Attributes={"Policy": ""})
+    worker.send_message(QueueUrl=queue, MessageBody="hi")
+
+
 def test_deny_is_stronger_than_allow(owner, guest, queue):
     allow = {"Sid": "a", "Effect": "Allow", "Principal": "*", "Action": "*"}
     deny = {"Sid": "d", "Effect": "Deny", "Principal": {"AWS": GUEST}, "Action": "sqs:sendmessage"}
