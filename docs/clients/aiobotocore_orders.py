@@ -4,7 +4,8 @@
     sqsqlite serve --db queues.db          in another terminal
     python aiobotocore_orders.py
 
-A worker that has nothing to do costs a waiting request, no thread.
+A worker that has nothing to do costs a waiting request, no thread. With a key of `sqsqlite keys add`: AWS_ACCESS_KEY_ID
+and AWS_SECRET_ACCESS_KEY.
 """
 
 import asyncio
@@ -32,8 +33,8 @@ async def main() -> None:
         "sqs",
         endpoint_url=ENDPOINT,
         region_name="us-east-1",
-        aws_access_key_id="anyone",  # a server without keys asks nobody who they are
-        aws_secret_access_key="anything",
+        aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "anyone"),  # anyone: as long as the server has no keys
+        aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "anything"),
     ) as sqs:
         url = (await sqs.create_queue(QueueName="orders"))["QueueUrl"]
         done: asyncio.Queue[str] = asyncio.Queue()

@@ -4,6 +4,7 @@
 #     sqsqlite serve --db queues.db          in another terminal
 #     bash aws_cli.sh                        needs the AWS CLI: pip install awscli
 #
+# With a key of `sqsqlite keys add`: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without keys anyone is served.
 # Version 1 of the AWS CLI puts Amazon's own address before AWS_ENDPOINT_URL for SQS, so the option says it each time.
 set -euo pipefail
 export AWS_ENDPOINT_URL=${AWS_ENDPOINT_URL:-http://localhost:9324}

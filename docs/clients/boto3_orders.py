@@ -3,8 +3,9 @@
     sqsqlite serve --db queues.db          in another terminal
     python boto3_orders.py
 
-It is the program that one writes for Amazon SQS; only `endpoint_url` is new. From boto3 1.28 on, the variable
-AWS_ENDPOINT_URL says it as well, and the program stays as it is.
+It is the program that one writes for Amazon SQS; only `endpoint_url` is new, and boto3 finds the credentials in the
+environment as well. From boto3 1.28 on, the variable AWS_ENDPOINT_URL says the address too, and the program stays as it
+is. With a key of `sqsqlite keys add`: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 """
 
 import os
@@ -15,8 +16,8 @@ sqs = boto3.client(
     "sqs",
     endpoint_url=os.environ.get("AWS_ENDPOINT_URL", "http://localhost:9324"),
     region_name="us-east-1",
-    aws_access_key_id="anyone",  # a server without keys asks nobody who they are
-    aws_secret_access_key="anything",
+    aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "anyone"),  # anyone: as long as the server has no keys
+    aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "anything"),
 )
 url = sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "60"})["QueueUrl"]
 

@@ -5,6 +5,7 @@
     celery -A celery_orders worker                              in a third
     celery -A celery_orders call celery_orders.charge --args '["two chairs"]'
 
+With a key of `sqsqlite keys add`: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 Over HTTPS with a certificate of one's own: ENDPOINT=https://... and AWS_CA_BUNDLE=FILE.
 """
 
@@ -13,9 +14,13 @@ from urllib.parse import urlsplit
 
 from celery import Celery, Task
 from kombu.asynchronous.aws import connection
+from kombu.utils.url import safequote
 
 endpoint = urlsplit(os.environ.get("ENDPOINT", "http://localhost:9324"))
-app = Celery("celery_orders", broker=f"sqs://anyone:anything@{endpoint.hostname}:{endpoint.port}//")
+# anyone: as long as the server has no keys. A secret may have characters that mean something else in a URL.
+user = safequote(os.environ.get("AWS_ACCESS_KEY_ID", "anyone"))
+secret = safequote(os.environ.get("AWS_SECRET_ACCESS_KEY", "anything"))
+app = Celery("celery_orders", broker=f"sqs://{user}:{secret}@{endpoint.hostname}:{endpoint.port}//")
 app.conf.broker_transport_options = {
     "region": "us-east-1",
     "is_secure": endpoint.scheme == "https",

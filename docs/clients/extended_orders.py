@@ -4,7 +4,8 @@
     sqsqlite serve --db queues.db          in another terminal
     python extended_orders.py BUCKET
 
-SQS is where AWS_ENDPOINT_URL_SQS says. S3 is Amazon's, or where AWS_ENDPOINT_URL_S3 says, with the same credentials.
+SQS is where AWS_ENDPOINT_URL_SQS says. S3 is Amazon's, or where AWS_ENDPOINT_URL_S3 says, with the same credentials: if
+the endpoint is to ask for keys, `sqsqlite serve --keys FILE` makes it take Amazon's.
 SQSQLite itself takes messages of 1 MiB, so use this for larger ones only, or for a queue that is to move to Amazon.
 """
 

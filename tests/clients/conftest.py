@@ -8,15 +8,23 @@ from tests.clients.tools import need
 
 @pytest.fixture
 def endpoint(tmp_path):
-    """A server of a new file, over HTTP."""
+    """A server of a new file, over HTTP, with a key."""
     started = servers.start(tmp_path)
     yield started
     started.stop()
 
 
 @pytest.fixture
+def open_endpoint(tmp_path):
+    """A server of a new file, over HTTP, which asks nobody who they are."""
+    started = servers.start(tmp_path, is_keyed=False)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
 def https_endpoint(tmp_path):
-    """A server of a new file, over HTTPS; its certificate is signed by an authority that nobody knows."""
+    """A server of a new file, over HTTPS, with a key; its certificate is signed by an authority that nobody knows."""
     need("openssl", "apt-get install openssl")
     certificate, key, authority = servers.make_certificates(tmp_path)
     started = servers.start(tmp_path, certificate=certificate, key=key, authority=authority)

@@ -1,4 +1,4 @@
-"""The server that the clients talk to: `sqsqlite serve`, on a real socket, with a new file."""
+"""The server that the clients talk to: `sqsqlite serve`, on a real socket, with a new file and mostly with a key."""
 
 import os
 import re
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.packaging.checkout import ROOT
 
-CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "anyone",
-    "AWS_SECRET_ACCESS_KEY": "anything",
+# The secret has what Amazon's have and what must be encoded in a URL.
+KEY = {"AWS_ACCESS_KEY_ID": "CLIENTSKEY", "AWS_SECRET_ACCESS_KEY": "of/the+clients"}
+REGION = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
@@ -27,6 +27,7 @@ class Endpoint:
     Attributes:
         home: an empty folder, the home of the clients: no configuration of this machine's user reaches them.
         authority: the file of the certificate that signed the server's; None: it serves without TLS.
+        is_keyed: whether requests must be signed with KEY; else nobody has told the clients any credentials.
     """
 
     url: str
@@ -34,11 +35,13 @@ class Endpoint:
     process: subprocess.Popen
     home: Path
     authority: Path | None = None
+    is_keyed: bool = True
 
     def environment(self, **more):
         """What a client's process is told: nothing but how to find the server, and its programs."""
         found = {
-            **CREDENTIALS,
+            **REGION,
+            **(KEY if self.is_keyed else {}),
             "AWS_ENDPOINT_URL": self.url,
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
@@ -66,14 +69,15 @@ class Endpoint:
         assert self.process.wait(30) == 0
 
 
-def start(folder, *, certificate=None, key=None, authority=None):
+def start(folder, *, certificate=None, key=None, authority=None, is_keyed=True):
     """Start `sqsqlite serve` of a new file in the folder, on a port that is free."""
     path, home, told = folder / "queues.db", folder / "home", folder / "server.log"
     home.mkdir()
     tls = [] if certificate is None else ["--tls-cert", str(certificate), "--tls-key", str(key)]
+    keys = ["--keys", str(make_key_file(folder))] if is_keyed else []
     with told.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sqsqlite.cli", "serve", "--db", str(path), "--port", "0", *tls],
+            [sys.executable, "-m", "sqsqlite.cli", "serve", "--db", str(path), "--port", "0", *tls, *keys],
             cwd=ROOT,
             stderr=log,
         )
@@ -82,7 +86,15 @@ def start(folder, *, certificate=None, key=None, authority=None):
         assert process.poll() is None, told.read_text("utf-8")
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    return Endpoint(f"{found[1]}://localhost:{found[2]}", path, process, home, authority)
+    return Endpoint(f"{found[1]}://localhost:{found[2]}", path, process, home, authority, is_keyed)
+
+
+def make_key_file(folder):
+    """A file of credentials with KEY, which is the key of account 000000000000 itself."""
+    path = folder / "keys"
+    path.write_text("".join(("[default]\n", *(f"{name} = {value}\n" for name, value in KEY.items()))), "utf-8")
+    path.chmod(0o600)
+    return path
 
 
 def make_certificates(folder):

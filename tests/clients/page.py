@@ -20,10 +20,19 @@ EXAMPLES = {
 }
 HEAD = """# The clients that were run against `sqsqlite serve`
 
-Each in an environment of its own, from a package registry, unchanged but for the endpoint's URL, over a real socket to
-`sqsqlite serve` with a new file. `make conformance` runs them and writes this page: what passed, by the names of the
-tests in `tests/clients`; if anything did not, nothing is written. The versions are pinned in `requirements/clients` and
-beside the examples. Apart from them the whole behaviour suite, `tests/behaviour`, goes through a served file.
+Each in an environment of its own, from a package registry, over a real socket to `sqsqlite serve` with a new file.
+`make conformance` runs them and writes this page: what passed, by the names of the tests in `tests/clients`; if
+anything did not, nothing is written. The versions are pinned in `requirements/clients` and beside the examples. Apart
+from them the whole behaviour suite, `tests/behaviour`, goes through a served file.
+
+- The server has a key, and checks the clients' signatures. What ran without keys says so by its name.
+- The clients are told the endpoint's URL and the key, and are unchanged otherwise, but for one line: Celery's worker
+  polls with curl, to which kombu gives no other authorities than botocore's. Over HTTPS with a certificate of one's own
+  the example therefore replaces `kombu.asynchronous.aws.connection.get_cert_path`.
+- The AWS CLI is version 1. Version 2 comes from no package registry, and was not run.
+- boto3 1.28.80 is the last whose SQS client speaks Query. 1.17.0 is not the first: it is the oldest that still runs on
+  each Python that SQSQLite runs on. Of those between and before none was run.
+- The extended client's S3 is moto's server.
 
 | client | version | what was run | date | example |
 |---|---|---|---|---|

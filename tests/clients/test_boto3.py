@@ -41,7 +41,28 @@ def test_every_action_makes_the_round_trip_over_https(https_endpoint, current):
     assert json.loads(https_endpoint.run(current, ROUND_TRIP))["actions"] == 23
 
 
+EXAMPLE = ROOT / "docs" / "clients" / "boto3_orders.py"
+PRINTED = "received: two chairs 1\nreceive 2 of: two chairs\nleft: 0\n"
+
+
 def test_example_runs(endpoint, current):
-    """docs/clients/boto3_orders.py."""
-    printed = endpoint.run(current, ROOT / "docs" / "clients" / "boto3_orders.py")
-    assert printed == "received: two chairs 1\nreceive 2 of: two chairs\nleft: 0\n"
+    assert endpoint.run(current, EXAMPLE) == PRINTED
+
+
+def test_example_runs_without_keys_too(open_endpoint, current):
+    assert open_endpoint.run(current, EXAMPLE) == PRINTED
+
+
+def test_a_request_signed_with_another_secret_is_refused(endpoint, current):
+    """The others prove something of signatures only if the server looks at them."""
+    other = {"AWS_SECRET_ACCESS_KEY": "another"}
+    assert endpoint.run(current, "-c", CODE, environment=other) == "SignatureDoesNotMatch\n"
+
+
+CODE = """
+import boto3
+try:
+    boto3.client("sqs").list_queues()
+except Exception as error:
+    print(error.response["Error"]["Code"])
+"""

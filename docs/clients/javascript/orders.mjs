@@ -16,8 +16,11 @@ import { Consumer } from "sqs-consumer";
 const sqs = new SQSClient({
   endpoint: process.env.AWS_ENDPOINT_URL ?? "http://localhost:9324",
   region: "us-east-1",
-  // A server without keys asks nobody who they are.
-  credentials: { accessKeyId: "anyone", secretAccessKey: "anything" },
+  // anyone: as long as the server has no keys.
+  credentials: {
+    accessKeyId: process.env.AWS_ACCESS_KEY_ID ?? "anyone",
+    secretAccessKey: process.env.AWS_SECRET_ACCESS_KEY ?? "anything",
+  },
 });
 
 const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "orders" }));

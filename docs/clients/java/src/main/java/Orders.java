@@ -20,12 +20,14 @@ import software.amazon.awssdk.services.sqs.model.MessageSystemAttributeName;
 public final class Orders {
     public static void main(String[] arguments) {
         String endpoint = System.getenv().getOrDefault("AWS_ENDPOINT_URL", "http://localhost:9324");
-        // A server without keys asks nobody who they are.
-        var anyone = StaticCredentialsProvider.create(AwsBasicCredentials.create("anyone", "anything"));
+        // anyone: as long as the server has no keys.
+        var credentials = StaticCredentialsProvider.create(AwsBasicCredentials.create(
+                System.getenv().getOrDefault("AWS_ACCESS_KEY_ID", "anyone"),
+                System.getenv().getOrDefault("AWS_SECRET_ACCESS_KEY", "anything")));
         try (SqsClient sqs = SqsClient.builder()
                 .endpointOverride(URI.create(endpoint))
                 .region(Region.US_EAST_1)
-                .credentialsProvider(anyone)
+                .credentialsProvider(credentials)
                 .build()) {
             String url = sqs.createQueue(queue -> queue.queueName("orders")).queueUrl();
 
