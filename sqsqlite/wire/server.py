@@ -154,12 +154,16 @@ class Server:
 
     async def _serve(self) -> None:
         self._application.start()
+        if self._log is not None:
+            self._log.start()
         self._tell("started", address="{}:{}".format(*self.address))
         try:
             await self._uvicorn.serve(sockets=[self._socket])
         finally:
             await self._application.stop()
             self._tell("stopped")
+            if self._log is not None:
+                self._log.close()
 
     def _tell(self, event: str, **facts: str) -> None:
         if self._log is not None:

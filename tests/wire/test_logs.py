@@ -1,13 +1,17 @@
 """The log: a line of JSON for each request, and nothing in it that must not be there."""
 
+import collections
 import io
 import json
+import os
 import re
+import threading
 import time
 
 import pytest
 
-from tests.wire.raw import FORM, ask, json_of, post
+from sqsqlite.wire import logs
+from tests.wire.raw import FORM, LIST_QUEUES, Connection, ask, json_of, post
 from tests.wire.serving import serving
 
 SECRET = "the body of a message"
@@ -126,3 +130,34 @@ def test_log_that_cannot_be_written_stops_no_request(store):
 
     with serving(store, log=Full()) as url:
         assert [ask(url, json_of(b"ListQueues", b"{}")).status for _ in range(3)] == [200] * 3
+
+
+def test_log_that_nobody_reads_stops_no_request(store, monkeypatch):
+    """Lines beyond those that wait are dropped, and counted once there is room again."""
+    monkeypatch.setattr(logs, "QUEUED_BYTES", 1_000)
+    reading, writing = os.pipe()
+    found = []
+    with open(reading, "rb") as reader:
+        collector = threading.Thread(target=lambda: found.extend(json.loads(line) for line in reader))
+        with open(writing, "w") as pipe, serving(store, log=pipe) as url, Connection(url) as connection:
+            for _ in range(400):
+                assert connection.ask(LIST_QUEUES).status == 200
+            assert ask(url, b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n").status == 200
+            collector.start()
+        collector.join(20)
+    counts = collections.Counter(line["event"] for line in found)
+    dropped = sum(line["lines"] for line in found if line["event"] == "dropped")
+    assert dropped > 0
+    # The lines of the start and the end are among them.
+    assert counts["started"] + counts["request"] + counts["stopped"] + dropped == 402
+
+
+def test_end_waits_for_no_reader_of_the_log(store):
+    reading, writing = os.pipe()
+    with open(reading, "rb"), open(writing, "w") as pipe:
+        os.set_blocking(writing, False)
+        while pipe.buffer.raw.write(b"x" * 4_096):
+            pass
+        os.set_blocking(writing, True)
+        with serving(store, log=pipe) as url:
+            assert ask(url, json_of(b"ListQueues", b"{}")).status == 200
