@@ -33,7 +33,8 @@ async def main() -> None:
         "sqs",
         endpoint_url=ENDPOINT,
         region_name="us-east-1",
-        aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "anyone"),  # anyone: as long as the server has no keys
+        # anyone: as long as the server has no keys
+        aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "anyone"),
         aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "anything"),
     ) as sqs:
         url = (await sqs.create_queue(QueueName="orders"))["QueueUrl"]

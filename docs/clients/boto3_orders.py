@@ -16,7 +16,8 @@ sqs = boto3.client(
     "sqs",
     endpoint_url=os.environ.get("AWS_ENDPOINT_URL", "http://localhost:9324"),
     region_name="us-east-1",
-    aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "anyone"),  # anyone: as long as the server has no keys
+    # anyone: as long as the server has no keys
+    aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "anyone"),
     aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "anything"),
 )
 url = sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "60"})["QueueUrl"]

@@ -92,7 +92,8 @@ def start(folder, *, certificate=None, key=None, authority=None, is_keyed=True):
 def make_key_file(folder):
     """A file of credentials with KEY, which is the key of account 000000000000 itself."""
     path = folder / "keys"
-    path.write_text("".join(("[default]\n", *(f"{name} = {value}\n" for name, value in KEY.items()))), "utf-8")
+    lines = ["[default]", *(f"{name} = {value}" for name, value in KEY.items())]
+    path.write_text("\n".join(lines), encoding="utf-8")
     path.chmod(0o600)
     return path
 
