@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Seconds that a stop waits for answers under way: long polls are answered at once.
 GRACE_SECONDS = 10
+# Whose X-Forwarded-... are believed: this machine's. Left to itself, uvicorn asks a variable of the environment.
+_PROXIES = ("127.0.0.0/8", "::1")
 # Connections that the system keeps until they are accepted.
 BACKLOG = 2_048
 
@@ -129,6 +131,7 @@ class Server:
                 lifespan="off",
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 proxy_headers=options.behind_proxy,
+                forwarded_allow_ips=list(_PROXIES),
                 ssl_certfile=options.tls_certificate,
                 ssl_keyfile=options.tls_key,
             ),

@@ -203,6 +203,12 @@ def test_proxy_tells_how_the_client_came_if_it_is_to_be_believed(path, sqs):
         assert f"{server.url}/000000000000/orders" in body
 
 
+def test_whose_proxy_is_believed_is_no_variable_of_the_environment(path, sqs, monkeypatch):
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
+    with served(path, "--behind-proxy", "--require-tls") as server:
+        assert ask(server.url, **{"X-Forwarded-Proto": "https"})[0] == 200
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
