@@ -86,6 +86,9 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     keyed = _is_keyed(line, options)
     if not keyed:
         _refuse_strangers(options["host"])
+    from sqsqlite.wire.latch import Latch
+
+    options["latch"] = Latch(is_set=keyed)
     with _listen(options["host"], options["port"]) as listener, _log(options["log"]) as log:
         options["log"] = log
         _announce(line, options, listener, keyed)
@@ -212,7 +215,11 @@ def _access(store: "Store", options: dict[str, Any]) -> "Access":
     from sqsqlite.wire.keyed_access import KeyedAccess
     from sqsqlite.wire.throttle import Throttled
 
-    access = KeyedAccess(store, options["key_file"], require_tls=options["require_tls"])
+    access = KeyedAccess(
+        store, options["key_file"], require_tls=options["require_tls"], latch=options["latch"]
+    )
+    if not access.is_in_force:
+        _refuse_strangers(options["host"])
     limit = options["rate_limit"]
     return access if limit is None else Throttled(access, limit / options["processes"])
 

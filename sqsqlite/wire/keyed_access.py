@@ -11,6 +11,7 @@ from sqsqlite.wire.access import Identity, OpenAccess
 from sqsqlite.wire.authorization import authorize
 from sqsqlite.wire.failures import InvalidClientTokenId, ServiceUnavailable
 from sqsqlite.wire.key_file import BadKeyFile
+from sqsqlite.wire.latch import Latch
 from sqsqlite.wire.signature import check_signature, is_signed, read_signature
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class KeyedAccess:
         require_tls: refuse what did not come over HTTPS.
         now: the wall clock, which signers go by.
         look_seconds: see LOOK_SECONDS.
+        latch: whether there are keys, or were, as all processes of a server know it; None: it is one process.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class KeyedAccess:
         require_tls: bool = False,
         now: Callable[[], datetime] = _now,
         look_seconds: float = LOOK_SECONDS,
+        latch: Latch | None = None,
     ) -> None:
         self._store = store
         self._open = OpenAccess(store)
@@ -56,16 +59,19 @@ class KeyedAccess:
         self._require_tls = require_tls
         self._now = now
         self._look_seconds = look_seconds
-        self._is_in_force = key_file is not None or keys.has_keys(store)
+        self._latch = latch or Latch()
+        if key_file is not None or keys.has_keys(store):
+            self._latch.set()
         self._look_at = time.monotonic() + look_seconds
 
     @property
     def is_in_force(self) -> bool:
         """Whether there are keys, or were since the server began."""
-        if not self._is_in_force and time.monotonic() >= self._look_at:
-            self._is_in_force = keys.has_keys(self._store)
+        if not self._latch.is_set and time.monotonic() >= self._look_at:
+            if keys.has_keys(self._store):
+                self._latch.set()
             self._look_at = time.monotonic() + self._look_seconds
-        return self._is_in_force
+        return self._latch.is_set
 
     def authenticate(self, exchange: "Exchange") -> Identity:
         """The account and user of the key that the request is signed with.
@@ -102,6 +108,6 @@ class KeyedAccess:
         self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
     ) -> "Caller":
         """See `authorization.authorize`; without keys, see OpenAccess."""
-        if not self._is_in_force:
+        if not self._latch.is_set:
             return self._open.authorize(exchange, identity, request, caller)
         return authorize(self._store, exchange, identity, request, caller, self._now())

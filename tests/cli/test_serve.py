@@ -272,6 +272,33 @@ def test_processes_share_a_port_and_a_dead_one_is_replaced(path, sqs):
     assert len(sqs.queue("orders")) == 21
 
 
+def replace_both(server):
+    """Kill each of two processes, and wait for the one that takes its place."""
+    for count, pid in enumerate(children(server.process.pid, 2), start=3):
+        os.kill(pid, signal.SIGKILL)
+        until_started(server, count)
+
+
+@LINUX
+@pytest.mark.parametrize("is_keyed_before", [True, False])
+def test_process_that_takes_anothers_place_lets_nobody_in_after_the_last_key_is_removed(
+    run, path, sqs, is_keyed_before
+):
+    def add_key():
+        return run("keys", "add").rows[0]["access_key_id"]
+
+    key = add_key() if is_keyed_before else None
+    with served(path, "--processes", "2", "--log", "-") as server:
+        until_started(server, 2)
+        key = key or add_key()
+        while ask(server.url)[0] == 200:
+            pass
+        run("keys", "remove", key, "--yes")
+        replace_both(server)
+        # Each request by a connection of its own: both processes are asked.
+        assert {ask(server.url)[0] for _ in range(20)} == {403}
+
+
 @LINUX
 def test_processes_end_with_a_parent_that_is_killed(path, sqs):
     with served(path, "--processes", "2", "--log", "-") as server:
