@@ -13,7 +13,8 @@ from pathlib import Path
 
 from sqsqlite.analytics import statements as sql
 from sqsqlite.analytics.errors import NoFacts
-from sqsqlite.errors import CannotOpen, NotAdopted, StoreError
+from sqsqlite.analytics.paths import path_text
+from sqsqlite.errors import CannotOpen, DiskFull, NotAdopted, StoreError
 from sqsqlite.store import create, ddl, driver, meta
 from sqsqlite.store.connections import Connection, connect, disconnect, uri
 from sqsqlite.store.driver import dbapi
@@ -67,7 +68,7 @@ def take_facts(
 
     Raises:
         StoreError: the only file could not be read: as opening it would.
-        NoFacts: none of many could be read, or the target exists.
+        NoFacts: none of many could be read, the target exists, or there is no room for it.
     """
     facts = Facts(Path(target).absolute())
     if facts.path.exists():
@@ -93,7 +94,8 @@ def _lay(target: Path) -> None:
         for statement in sql.CREATE_FACTS:
             connection.execute(statement)
     except dbapi.Error as error:
-        raise translate(error, target) from error
+        translated = translate(error, target)
+        raise _no_room(target) if isinstance(translated, DiskFull) else translated from error
     finally:
         connection.close()
 
@@ -124,7 +126,7 @@ def _take(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -
     facts.files += 1
     row = {
         "file_id": facts.files,
-        "file": str(path),
+        "file": path_text(path),
         "taken_at": None,
         "schema_version": None,
         "problem": None,
@@ -132,7 +134,7 @@ def _take(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -
     try:
         counted, taken_at = _read(facts, path, now_ms, all_message_ids)
     except StoreError as error:
-        facts.problems[str(path)] = row["problem"] = str(error)
+        facts.problems[path_text(path)] = row["problem"] = path_text(str(error))
         _note(facts.path, {**row, "messages": 0})
         return error
     _note(
@@ -181,7 +183,7 @@ def _read(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -
         now_ms = _now_ms(connection) if now_ms is None else now_ms
         values = {
             "file_id": facts.files,
-            "file": str(path),
+            "file": path_text(path),
             "now_ms": now_ms,
             "all_message_ids": all_message_ids,
         }
@@ -191,9 +193,19 @@ def _read(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -
         connection.execute("COMMIT")
         return counted, now_ms
     except dbapi.Error as error:
-        raise translate(error, path) from error
+        translated = translate(error, path)
+        if isinstance(translated, DiskFull):  # the queue's file is not written to
+            raise _no_room(facts.path) from error
+        raise translated from error
     finally:
         disconnect(connection, path)
+
+
+def _no_room(target: Path) -> NoFacts:
+    return NoFacts(
+        f"{target}: no room for the snapshot, which takes about 50 bytes a message. --snapshot-dir, or `folder` from "
+        "Python, says where it is laid"
+    )
 
 
 def _now_ms(connection: Connection) -> int:
@@ -207,5 +219,7 @@ def _note(target: Path, row: dict[str, object]) -> None:
     try:
         _attach(connection, target, "rw")
         connection.execute(sql.INSERT_FILE, row)
+    except dbapi.Error as error:
+        raise _no_room(target) from error
     finally:
         connection.close()

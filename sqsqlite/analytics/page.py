@@ -206,19 +206,16 @@ def _dead_plot(rows: Rows) -> str:
 
 
 def _groups_plot(rows: Rows) -> str:
-    drawn = [
-        Bar(
-            f"{row['group_id']} ({row['queue']})",
-            [
-                Part("free to go", max(0, row["messages"] - row["in_flight"] - row["blocked"]), "c1"),
-                Part("in flight", row["in_flight"], "c2"),
-                Part("blocked", row["blocked"], "c5"),
-            ],
-            f"{row['messages']:,}",
-        )
-        for row in rows[:_MOST_BARS]
-    ]
-    return legend([("free to go", "c1"), ("in flight", "c2"), ("blocked", "c5")]) + bars(drawn)
+    names = ("free to go", "in flight", "delayed", "blocked")
+    colours = ("c1", "c2", "c3", "c5")
+    drawn = []
+    for row in rows[:_MOST_BARS]:
+        free = 0 if row["blocked_seconds"] is not None else row["visible"]
+        delayed = row["messages"] - free - row["in_flight"] - row["blocked"]
+        values = (free, row["in_flight"], delayed, row["blocked"])
+        parts = [Part(*part) for part in zip(names, values, colours, strict=True)]
+        drawn.append(Bar(f"{row['group_id']} ({row['queue']})", parts, f"{row['messages']:,}"))
+    return legend(list(zip(names, colours, strict=True))) + bars(drawn)
 
 
 _PLOTS: Mapping[str, Callable[[Rows], str]] = {

@@ -275,9 +275,9 @@ def groups(
 ) -> "DataFrame":
     """The message groups with most messages: FIFO groups, and tenants of standard queues.
 
-    `blocked` counts what nobody can receive because an earlier message of its FIFO group is in flight or delayed,
-    `blocked_seconds` says until when at the latest. `turns_ahead` is how many turns a tenant has drawn beyond the
-    queue's: a noisy one waits that much longer.
+    `blocked` counts what nobody can receive because another message of its FIFO group is in flight, or the first of
+    them is delayed; `blocked_seconds` says until when at the latest. `turns_ahead` is how many turns a tenant has drawn
+    beyond the queue's: a noisy one waits that much longer.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -301,7 +301,9 @@ def groups(
             F.when(F.col("fifo") == 1, "fifo").otherwise("tenant").alias("kind"),
             "messages",
             *STATES,
-            F.when(locked, F.col("messages") - F.col("in_flight")).otherwise(0).alias("blocked"),
+            F.when(locked, F.col("messages") - F.greatest(F.col("in_flight"), F.lit(1)))
+            .otherwise(0)
+            .alias("blocked"),
             F.when(locked, F.ceil((F.col("head_visible_at") - F.col("now_ms")) / 1000)).alias(
                 "blocked_seconds"
             ),

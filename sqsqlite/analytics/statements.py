@@ -104,7 +104,7 @@ CREATE TABLE temp.reading (
     queue_key INT NOT NULL,
     queue_id INT NOT NULL,
     expired_at INT NOT NULL,
-    has_tenants INT NOT NULL,
+    has_groups INT NOT NULL,
     suspicious_receives INT NOT NULL
 )
 """
@@ -123,12 +123,14 @@ ORDER BY id
 """
 
 INSERT_READING = """
-INSERT INTO temp.reading (epoch_id, queue_key, queue_id, expired_at, has_tenants, suspicious_receives)
+-- A tenant's message that died brings its group into a queue that nobody sent one to.
+INSERT INTO temp.reading (epoch_id, queue_key, queue_id, expired_at, has_groups, suspicious_receives)
 SELECT
-    epoch_id, queue_key, queue_id, taken_at - message_retention_period_seconds * 1000, has_tenants,
-    min(3, coalesce(max_receive_count, 3))
-FROM facts.sqs_fact_queues
-WHERE file_id = :file_id
+    f.epoch_id, f.queue_key, f.queue_id, f.taken_at - f.message_retention_period_seconds * 1000,
+    q.has_tenants OR q.holds_dead_letters, min(3, coalesce(f.max_receive_count, 3))
+FROM facts.sqs_fact_queues AS f
+CROSS JOIN main.sqs_queues AS q ON q.id = f.queue_id
+WHERE f.file_id = :file_id
 """
 
 INSERT_MESSAGES = """
@@ -152,7 +154,7 @@ SELECT
     CASE
         WHEN l.group_key IS NOT NULL
             THEN (SELECT g.group_id FROM main.sqs_message_groups AS g WHERE g.group_key = l.group_key)
-        WHEN r.has_tenants
+        WHEN r.has_groups
             THEN (SELECT m.group_id FROM main.sqs_messages AS m WHERE m.id = l.id)
     END,
     CASE

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from sqsqlite.analytics.columns import FACTS, VIEWS, custom_schema
 from sqsqlite.analytics.driver import CLASS
+from sqsqlite.analytics.paths import path_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -139,7 +140,7 @@ def live_tables(
     try:
         rows.count()  # all of it now: a part would be read again, at another instant
         [last] = rows.where("kind = 'now'").select("now_ms").collect()
-        yield _parts(session, rows, wanted, last.now_ms, str(Path(path).absolute()))
+        yield _parts(session, rows, wanted, last.now_ms, path_text(Path(path).absolute()))
     finally:
         rows.unpersist()
 

@@ -24,12 +24,16 @@ def fill(path):
             # Beyond 32 bits, which JDBC readers that believe the declared type would cut off.
             connection.execute("UPDATE sqlite_sequence SET seq = 5000000000 WHERE name = 'sqs_messages'")
         _tenants(sqs.create_queue("shared"), clock)
+        _dying_tenant(sqs, clock)
         _fifo(sqs.create_queue("jobs.fifo", fifo=True, visibility_timeout=10 * HOUR), clock)
         clock.advance(ms=wall_ms - clock.now_ms() - 70_000)
         orders.send_many([f"late {number}" for number in range(7)])
         for message in orders.receive(5):
             message.delete()
         orders.send("delayed", delay=900)
+        later = sqs.create_queue("later.fifo", fifo=True, delay_seconds=900)
+        for number in range(3):
+            later.send(f"later {number}", group_id="later", deduplication_id=str(number))
         assert orders.receive(2)
         for _ in range(3):
             assert dead.receive(2, visibility_timeout=0)
@@ -57,6 +61,17 @@ def _tenants(shared, clock):
     shared.send("nobody's")
     assert shared.receive(3)
     clock.advance(seconds=HOUR)
+
+
+def _dying_tenant(sqs, clock):
+    """Its messages are in a queue then that nobody sent a group to."""
+    graves = sqs.create_queue("graves")
+    frail = sqs.create_queue("frail", dead_letter_queue=graves, max_receive_count=1)
+    for number in range(4):
+        frail.send(f"frail {number}", group_id=f"tenant-{number % 2}")
+    assert len(frail.receive(10, visibility_timeout=0)) == 4
+    assert not frail.receive(10)
+    clock.advance(seconds=60)
 
 
 def _fifo(jobs, clock):

@@ -67,7 +67,11 @@ ORACLES = {
     ORDER BY 1, 2""",
     "groups": f"""{MESSAGES}
     SELECT m.queue, m.group_id, iif(m.fifo, 'fifo', 'tenant') AS kind, {COUNTS},
-        iif(g.head_visible_at > :now_ms, count(*) - sum(state = 'in flight'), 0) AS blocked,
+        iif(g.head_visible_at > :now_ms, sum(
+            state = 'visible' OR state = 'delayed' AND m.id > (
+                SELECT min(l.id) FROM sqs_leases AS l WHERE l.group_key = m.group_key
+            )
+        ), 0) AS blocked,
         iif(g.head_visible_at > :now_ms, (g.head_visible_at - :now_ms + 999) / 1000, NULL) AS blocked_seconds,
         max(0, t.last_turn - c.turn) AS turns_ahead, max(age) AS oldest_age_seconds, sum(size_bytes) AS bytes
     FROM m JOIN sqs_queue_counts AS c ON c.epoch_id = m.epoch_id

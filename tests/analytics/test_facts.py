@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from sqsqlite.errors import CannotOpen
 from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 from tests.analytics import oracles
+from tests.store.full_disks import small_disk
 
 pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
 
@@ -218,6 +220,29 @@ def test_globs_find_the_databases_and_nothing_beside_them(tmp_path):
     names = [str(path.relative_to(tmp_path)) for path in found]
     assert names == ["[x].db", "a.db", "b.db", "deep/c.db", "none.db"]
     assert running.find_files([f"{tmp_path}/*.sqlite"]) == []
+
+
+def test_no_room_for_the_snapshot_is_no_problem_of_the_files(tmp_path):
+    paths = [make(tmp_path / "many.db", 20_000), make(tmp_path / "few.db")]
+    with small_disk(tmp_path / "disk", size_mib=1) as disk:
+        (disk / "another").write_bytes(bytes(600_000))
+        for some in (paths[:1], paths):
+            with pytest.raises(NoFacts, match=r"disk/facts.*no room for the snapshot.*--snapshot-dir"):
+                take_facts(some, disk / f"facts-{len(some)}.sqlite")
+
+
+def test_a_name_that_is_no_utf_8_is_shown_by_its_bytes(session, tmp_path):
+    make(tmp_path / "good.db")
+    path = Path(os.fsdecode(bytes(tmp_path) + b"/bad\xff.db"))
+    make(path)
+    missing = Path(os.fsdecode(bytes(tmp_path) + b"/none\xfe.db"))
+    with running.tables_of(session, [path, tmp_path / "good.db", missing], ["fleet", "backlog"]) as taken:
+        rows = running.rows_of(catalogue.make("fleet", taken.tables, catalogue.Options()))
+        files = {row["file"].rpartition("/")[2]: (row["messages"], row["problem"] is None) for row in rows}
+        assert files == {"bad\\xff.db": (3, True), "good.db": (3, True), "none\\xfe.db": (0, False)}
+        assert [name.rpartition("/")[2] for name in taken.facts.problems] == ["none\\xfe.db"]
+        backlog = running.rows_of(catalogue.make("backlog", taken.tables, catalogue.Options()))
+        assert sorted(row["file"].rpartition("/")[2] for row in backlog) == ["bad\\xff.db", "good.db"]
 
 
 def test_each_file_of_a_fleet_has_its_own_instant(session, tmp_path):

@@ -45,7 +45,8 @@ def test_backlog_equals_a_count_message_by_message(tables_and_now, busy_file, si
     with tables_and_now("backlog") as (found, now_ms):
         rows = report_rows("backlog", found, Options(since_ms=now_ms - since_ms))
     assert rows == oracles.backlog(busy_file, now_ms=now_ms, since=now_ms - since_ms)
-    assert [row["queue"] for row in rows] == ["dead", "empty", "forgotten", "jobs.fifo", "orders", "shared"]
+    names = "dead empty forgotten frail graves jobs.fifo later.fifo orders shared"
+    assert [row["queue"] for row in rows] == names.split()
 
 
 @pytest.mark.parametrize("name", oracles.ORACLES)
@@ -71,6 +72,8 @@ def test_the_busy_file_shows_what_reports_are_for(tables_and_now):
     with tables_and_now("groups") as (found, _):
         groups = {row["group_id"]: row for row in report_rows("groups", found, Options())}
     assert groups["group-0"]["blocked"] == 3
+    assert (groups["later"]["delayed"], groups["later"]["blocked"]) == (3, 2)
+    assert [groups[name]["queue"] for name in ("tenant-0", "tenant-1")] == ["graves", "graves"]
     assert groups["noisy"]["turns_ahead"] > groups["quiet"]["turns_ahead"]
     with tables_and_now("receives") as (found, _):
         assert sum(row["poison_candidates"] for row in report_rows("receives", found, Options())) > 0
