@@ -140,6 +140,21 @@ class CommandLine:
         if "output" in self.__dict__:
             self.output.close()
 
+    def check_out(self, inputs: Sequence[Path]) -> None:
+        """Tell before long work what is wrong with --out.
+
+        Args:
+            inputs: the files that are read.
+
+        Raises:
+            Failure: it is one of them or another database, or can't be written.
+        """
+        target = self.options.get("out")
+        if target not in (None, "-"):
+            from sqsqlite.cli.targets import check_target
+
+            check_target(target, inputs)
+
     # --- words and data
 
     @property
@@ -154,7 +169,11 @@ class CommandLine:
 
         options = self.options
         return Output(
-            options.get("output"), path=options.get("out"), query=options.get("query"), coloured=self.coloured
+            options.get("output"),
+            path=options.get("out"),
+            inputs=(self.path,),
+            query=options.get("query"),
+            coloured=self.coloured,
         )
 
     def print_rows(

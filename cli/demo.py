@@ -54,6 +54,7 @@ def demo(context: click.Context, line: CommandLine, workers: int, limit: int | N
     from sqsqlite.demo.performance import perform
 
     path = _path(context, line)
+    line.check_out((path,))
     line.say(f"The queues and the results will be in {path}.")
     try:
         outcome = perform(path, worker_count=workers, limit=limit, say=line.say)
@@ -95,7 +96,7 @@ def _print(context: click.Context, line: CommandLine, outcome: Any, *, report: b
             }
         )
         return
-    output = Output("table", path=line.options.get("out"))
+    output = Output("table", path=line.options.get("out"), inputs=(outcome.path,))
     try:
         output.rows(told.totals(outcome), _TOTALS)
         if returns := told.returns(outcome):

@@ -41,6 +41,7 @@ def export(
     from sqsqlite.analytics import running
     from sqsqlite.analytics.export import READS, message_rows, write_parquet
     from sqsqlite.analytics.tables import read_facts
+    from sqsqlite.cli.targets import check_folder
     from sqsqlite.names import queue_name
 
     line.say_path()
@@ -49,6 +50,8 @@ def export(
         raise line.missing()
     if not paths:
         raise Failure(f"NoSuchFile: {' '.join(files)}: no file is named so", FAILED)
+    check_folder("--parquet", folder)
+    line.check_out(paths)
     names = tuple(queue_name(queue)[1] for queue in queues)
     watch = Watch(line)
     partitions, snapshot_dir = settings.pop("partitions"), settings.pop("snapshot_dir")

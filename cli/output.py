@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.failures import Failure
@@ -21,11 +22,12 @@ class Output:
     Args:
         form: json, jsonl, table, csv or text; None lets the kind of data and the terminal decide.
         path: the file to write; None or "-" is standard output.
+        inputs: the files that are read, of which it is none.
         query: a compiled JMESPath expression, applied before anything is printed.
         coloured: whether a terminal may be shown colours.
 
     Raises:
-        Failure: the file can't be made.
+        Failure: the file can't be made, or must not be overwritten.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Output:
         form: str | None = None,
         *,
         path: str | None = None,
+        inputs: Sequence[Path] = (),
         query: Any = None,
         coloured: bool = True,
     ) -> None:
@@ -42,6 +45,9 @@ class Output:
         self._file: IO[str] | None = None
         self._endless: Table | None = None
         if path not in (None, "-"):
+            from sqsqlite.cli.targets import check_target
+
+            check_target(str(path), inputs)
             try:
                 self._file = open(str(path), "w", encoding="utf-8")  # noqa: SIM115 - open for the run
             except OSError as error:

@@ -98,6 +98,7 @@ def report(
         raise Failure(f"NoSuchFile: {' '.join(files)}: no file is named so", FAILED)
     if live and len(paths) > 1:
         raise click.UsageError("--live reads one file. Many are read by a snapshot of each.")
+    _check_target(line, form, paths)
     options = Options(
         since_ms=since.instant_ms if since else None,
         window_ms=since.window_ms if since else None,
@@ -127,6 +128,18 @@ def _check(name: str, form: str | None, out: str | None) -> None:
         raise click.UsageError("`report all` is a page: --output html --out FILE.")
     if form not in (None, *FORMATS):
         raise click.UsageError(f"--output {form}: a report is one of {', '.join(FORMATS)}.")
+
+
+def _check_target(line: CommandLine, form: str | None, paths: Sequence[Path]) -> None:
+    if form != "parquet":
+        line.check_out(paths)
+        return
+    from sqsqlite.cli.targets import check_folder
+
+    folder = line.options["out"]
+    if Path(folder).exists():
+        raise Failure(f"TargetExists: {folder}: exists already", FAILED)
+    check_folder("--out", Path(folder))
 
 
 def _print(
@@ -171,8 +184,6 @@ def _print(
 
 
 def _write_parquet(frame: "DataFrame", folder: str) -> None:
-    if Path(folder).exists():
-        raise Failure(f"TargetExists: {folder}: exists already", FAILED)
     # One part: a report is small.
     frame.coalesce(1).write.parquet(str(Path(folder).absolute()))
 

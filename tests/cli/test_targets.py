@@ -1,0 +1,89 @@
+"""--out never overwrites queues, and what it can't write is told before anything is done."""
+
+import os
+
+import pytest
+
+import sqsqlite
+from sqsqlite.cli.failures import Failure
+from sqsqlite.cli.targets import check_folder, check_target
+
+VERBS = [
+    ("queues",),
+    ("list-queues",),
+    ("create", "more"),
+    ("dump",),
+    ("demo", "--limit", "20"),
+    ("report", "backlog"),
+    ("report", "backlog", "--output", "html"),
+    ("export", "--parquet", "lake"),
+]
+
+
+@pytest.mark.parametrize("words", VERBS, ids=lambda words: "-".join(words))
+@pytest.mark.parametrize("name", ["queues.db", "link.db", "symlink.db", "other.db", "queues.db-wal"])
+def test_a_database_is_never_overwritten(run, sqs, path, words, name):
+    with sqsqlite.connect("other.db") as other:
+        other.create_queue("orders").send("hello")
+    os.link(path, "link.db")
+    os.symlink(path, "symlink.db")
+    sqs.queue("orders").send("hello")
+    before = path.parent.joinpath(name).read_bytes()
+    refused = run(*words, "--out", name)
+    assert refused.code == 1
+    assert f"--out {name}: " in refused.err
+    assert path.parent.joinpath(name).read_bytes() == before
+
+
+def test_the_file_that_a_command_is_to_make_is_no_target(run, path):
+    refused = run("create", "orders", "--out", path)
+    assert (refused.code, refused.err) == (
+        1,
+        f"--out {path}: it is the file that is read, and would be overwritten\n",
+    )
+    assert not path.exists()
+
+
+def test_a_report_s_files_are_no_targets(run, sqs, tmp_path):
+    (tmp_path / "empty.db").touch()
+    refused = run("report", "fleet", "queues.db", "empty.db", "--out", "empty.db")
+    assert "empty.db: it is the file that is read" in refused.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "backlog", "--out", "none/report.json"),
+        ("report", "all", "--output", "html", "--out", "none/report.html"),
+        ("report", "backlog", "--output", "parquet", "--out", "queues.db/report"),
+        ("export", "--parquet", "queues.db/lake"),
+        ("export", "--parquet", "lake", "--out", "none/done.json"),
+    ],
+)
+def test_what_can_t_be_written_is_told_before_spark_starts(run, sqs, words, monkeypatch):
+    def never(**_):
+        raise AssertionError
+
+    monkeypatch.setattr("sqsqlite.analytics.spark.spark_session", never)
+    refused = run(*words)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(("--out ", "--parquet "))
+
+
+def test_a_check_leaves_things_as_they_are(path):
+    check_target("new.json")
+    assert not os.path.lexists("new.json")
+    path.with_name("old.json").write_text("old")
+    check_target("old.json")
+    assert path.with_name("old.json").read_text() == "old"
+    os.mkfifo("pipe")
+    check_target("pipe")  # opening it would wait for a reader
+    with pytest.raises(Failure, match="Is a directory"):
+        check_target(".")
+
+
+def test_a_folder_may_be_made_below_one_that_is_there(path):
+    check_folder("--out", path.parent / "a" / "b")
+    path.touch()
+    with pytest.raises(Failure, match=r"queues\.db is no folder"):
+        check_folder("--out", path / "b")
