@@ -95,10 +95,15 @@ class Application:
         """Begin: within the event loop that the requests come in."""
         self._operations = Operations(self._store, self._metrics.commits.observe)
 
-    async def end_waits(self) -> None:
+    def end_waits(self) -> None:
         """Answer the long polls now; new ones don't wait."""
         assert self._operations is not None
-        await self._operations.end_waits()
+        self._operations.end_waits()
+
+    def give_up(self) -> None:
+        """Refuse the writes that still wait for their turn, and let `stop` wait for none of them."""
+        assert self._operations is not None
+        self._operations.give_up()
 
     async def stop(self) -> None:
         """Write what was submitted, and end the threads."""
@@ -184,7 +189,7 @@ class Application:
     async def _execute(self, request: "Request", caller: Caller, client: "_Client") -> "Response":
         assert self._operations is not None
         try:
-            response = await self._operations.execute(request, caller, client.gone)
+            response = await self._operations.execute(request, caller, client)
         finally:
             client.end_watch()
         # No lease for a client that has gone: the only action that must know.

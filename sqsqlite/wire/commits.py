@@ -5,17 +5,21 @@ Nobody is answered before the sync that covers the answer.
 """
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.errors import StoreClosed
+from sqsqlite.errors import CommitInDoubt, StoreClosed, StoreError
 from sqsqlite.store.batch import Call, Outcome, write_all
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
 
+# Seconds that a transaction which has begun is given to end, once the rest is given up.
+LAST_SECONDS = 1.0
 # Calls in one transaction at most: bounds how long the first of them waits.
 BATCH_LIMIT = 256
 
@@ -36,19 +40,37 @@ class Commits:
         self._turn: list[_Submitted] = []
         self._batches: queue.SimpleQueue[list[_Submitted] | None] = queue.SimpleQueue()
         self._closed = False
+        self._open: set[asyncio.Future[Any]] = set()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        # Under the lock: a call is either begun before the rest is given up, or never.
+        self._lock = threading.Lock()
+        self._is_writing = False
+        self._is_given_up = False
         self._thread = threading.Thread(target=self._run, name="sqsqlite-commits", daemon=True)
         self._thread.start()
 
     def submit(self, operation: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
         """Run `operation(tx, *arguments)`; the future ends after the commit, with its result or its error."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        if self._closed:
-            future.set_exception(StoreClosed(f"{self._store.path}: the server is being stopped"))
+        if self._closed or self._is_given_up:
+            future.set_exception(self._stopped())
             return future
         if not self._turn:
             self._loop.call_soon(self._hand_over)
-        self._turn.append((Call(operation, arguments), future))
+        self._open.add(future)
+        self._turn.append((Call(self._perform, (operation, arguments)), future))
         return future
+
+    def _stopped(self) -> StoreClosed:
+        return StoreClosed(f"{self._store.path}: the server is being stopped")
+
+    def _perform(self, tx: "Transaction", operation: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """On the thread, inside the transaction: the lock that others may hold for long is ours."""
+        with self._lock:
+            if self._is_given_up:
+                raise self._stopped()
+            self._is_writing = True
+        return operation(tx, *arguments)
 
     def _hand_over(self) -> None:
         if self._turn:
@@ -56,6 +78,10 @@ class Commits:
             self._turn = []
 
     def _run(self) -> None:
+        self._write_batches()
+        self._tell_loop(self._end)
+
+    def _write_batches(self) -> None:
         waiting: list[_Submitted] = []
         open_for_more = True
         while open_for_more or waiting:
@@ -73,7 +99,13 @@ class Commits:
             now, waiting = waiting[:BATCH_LIMIT], waiting[BATCH_LIMIT:]
             self._committing(len(now))
             outcomes = self._outcomes([call for call, _ in now])
-            self._loop.call_soon_threadsafe(_deliver, now, outcomes)
+            self._tell_loop(self._deliver, now, outcomes)
+            self._is_writing = False
+
+    def _tell_loop(self, function: Callable[..., object], *arguments: Any) -> None:
+        # A loop that has given this thread up may have ended without it.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function, *arguments)
 
     def _outcomes(self, calls: list[Call]) -> list[Outcome]:
         try:
@@ -81,19 +113,43 @@ class Commits:
         except Exception as error:  # noqa: BLE001 - theirs who wait for an answer: the thread must go on
             return [Outcome(None, error)] * len(calls)
 
+    def _deliver(self, submitted: list[_Submitted], outcomes: list[Outcome]) -> None:
+        for (_, future), outcome in zip(submitted, outcomes, strict=True):
+            self._open.discard(future)
+            if future.done():
+                continue
+            if outcome.error is None:
+                future.set_result(outcome.result)
+            else:
+                future.set_exception(outcome.error)
+
+    def give_up(self) -> None:
+        """Refuse what has not begun. What has is a moment from its commit, and is given a second."""
+        with self._lock:
+            self._is_given_up = True
+            is_writing = self._is_writing
+        if is_writing:
+            in_doubt = CommitInDoubt(f"{self._store.path}: the server was stopped during the commit")
+            self._loop.call_later(LAST_SECONDS, self._abandon, in_doubt)
+        else:
+            # Behind the outcomes that the loop has been told of.
+            self._loop.call_soon(self._abandon, self._stopped())
+
+    def _abandon(self, error: StoreError) -> None:
+        """The thread may wait for long still, for the lock or the disk: nobody waits for the thread."""
+        for future in self._open:
+            if not future.done():
+                future.set_exception(error)
+        self._open.clear()
+        self._end()
+
+    def _end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
+
     async def close(self) -> None:
-        """Write what was submitted, and end the thread."""
+        """Write what was submitted, and end the thread; behind `give_up` it is left behind, if need be."""
         self._closed = True
         self._hand_over()
         self._batches.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
-
-
-def _deliver(submitted: list[_Submitted], outcomes: list[Outcome]) -> None:
-    for (_, future), outcome in zip(submitted, outcomes, strict=True):
-        if future.cancelled():
-            continue
-        if outcome.error is None:
-            future.set_result(outcome.result)
-        else:
-            future.set_exception(outcome.error)
+        await self._ended

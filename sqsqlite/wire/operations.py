@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite import requests
 from sqsqlite.service import dispatch
 from sqsqlite.wire.commits import Commits
-from sqsqlite.wire.polls import Gone, Polls
+from sqsqlite.wire.polls import Client, Polls
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
@@ -29,11 +29,11 @@ class Operations:
         self._polls = Polls(store, self._commits)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
 
-    async def execute(self, request: "Request", caller: "Caller", gone: Gone) -> "Response":
+    async def execute(self, request: "Request", caller: "Caller", client: Client) -> "Response":
         """Carry a request out, and tell the observers of the store.
 
         Args:
-            gone: see `polls.Gone`.
+            client: who waits for the answer.
 
         Raises:
             SQSError: what SQS would answer.
@@ -43,7 +43,7 @@ class Operations:
         response: Any = None
         error: Exception | None = None
         try:
-            response = await self._execute(request, caller, gone)
+            response = await self._execute(request, caller, client)
         except Exception as caught:
             error = caught
             raise
@@ -51,13 +51,13 @@ class Operations:
             dispatch.tell(self.store, request, response, error, time.perf_counter() - started)
         return response  # type: ignore[no-any-return]
 
-    async def _execute(self, request: "Request", caller: "Caller", gone: Gone) -> Any:
+    async def _execute(self, request: "Request", caller: "Caller", client: Client) -> Any:
         kind = type(request)
         operation = dispatch.WRITES.get(kind)
         if operation is not None:
             return await self._commits.submit(operation, request, caller)
         if isinstance(request, requests.ReceiveMessage):
-            return await self._polls.receive(request, caller, gone)
+            return await self._polls.receive(request, caller, client)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, dispatch.execute_read, self.store, request, caller)
 
@@ -72,9 +72,13 @@ class Operations:
         """Long polls that wait at this moment."""
         return sum(len(line.waiting) for line in self._polls.lines.values())
 
-    async def end_waits(self) -> None:
+    def end_waits(self) -> None:
         """Answer those who wait; new receives don't."""
-        await self._polls.end_waits()
+        self._polls.end_waits()
+
+    def give_up(self) -> None:
+        """Refuse the writes that have not begun: see `Commits.give_up`."""
+        self._commits.give_up()
 
     async def close(self) -> None:
         """Write what was submitted, end the threads."""

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite import requests
 from sqsqlite.errors import SQSQLiteError
@@ -20,24 +20,37 @@ if TYPE_CHECKING:
     from sqsqlite.requests import ReceiveMessage
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
     from sqsqlite.wire.commits import Commits
 
 _FOREVER = 1 << 62
 # Claims made at once for a line that was served without end; a claim that finds nothing is waste.
 _MOST_AT_ONCE = 32
 
-Gone = Callable[[], "asyncio.Future[None]"]
-"""Begins to watch a client's connection: the future ends when the client has closed it."""
+
+class Client(Protocol):
+    """Who asks to receive."""
+
+    def is_gone(self) -> bool:
+        """Whether they have closed the connection, as far as is known at this very moment. From any thread."""
+
+    def gone(self) -> "asyncio.Future[None]":
+        """Begin to watch the connection: the future ends when they have closed it."""
 
 
 class Poll:
     """One ReceiveMessage that waits. `until`: milliseconds since 1970 UTC."""
 
-    def __init__(self, request: "ReceiveMessage", caller: "Caller", until: int) -> None:
+    def __init__(self, request: "ReceiveMessage", caller: "Caller", client: Client, until: int) -> None:
         self.request = request
         self.caller = caller
+        self.client = client
         self.until = until
         self.answer: asyncio.Future[ReceiveMessageResponse] = asyncio.get_running_loop().create_future()
+
+    def is_over(self) -> bool:
+        """Whether nobody waits for messages any more. From any thread."""
+        return self.answer.done() or self.client.is_gone()
 
 
 class _News:
@@ -167,12 +180,15 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def receive(
-        self, request: "ReceiveMessage", caller: "Caller", gone: Gone
+        self, request: "ReceiveMessage", caller: "Caller", client: Client
     ) -> ReceiveMessageResponse:
         """Receive, waiting as long as the request or its queue says.
 
+        A client that has gone when the claim's turn comes gets no lease. One that goes while the claim is committed, or
+        behind it, may be given messages: whoever answers gives them back.
+
         Args:
-            gone: as said. Asked for by those alone who wait; what is found at once may be for a client that has gone.
+            client: its connection is watched while it waits, and not for less.
 
         Raises:
             SQSError: as `service.receive.receive_message`.
@@ -180,8 +196,10 @@ class Polls:
         store = self.store
         started_at = store.clock.now_ms()
         if not receive.looks_empty(store, request, caller):
-            response: ReceiveMessageResponse
-            response, _ = await self._commits.submit(receive.claim, request, caller)
+            claimed = await self._commits.submit(_claim_unless, client.is_gone, request, caller)
+            if claimed is None:
+                return ReceiveMessageResponse()
+            response: ReceiveMessageResponse = claimed[0]
             if response.messages:
                 store.found_empty.discard(request.queue_url)
                 return response
@@ -190,11 +208,11 @@ class Polls:
         if not found.wait_seconds or self.is_closing:
             store.count_empty_receive(found.queue.epoch_id)
             return ReceiveMessageResponse()
-        poll = Poll(request, caller, started_at + found.wait_seconds * 1000)
+        poll = Poll(request, caller, client, started_at + found.wait_seconds * 1000)
         line = self._line(found.queue.id, found.queue.epoch_id)
         line.waiting.append(poll)
         line.kicked.set()
-        gone().add_done_callback(lambda _: self._left(line, poll))
+        client.gone().add_done_callback(lambda _: self._left(line, poll))
         return await poll.answer
 
     def _line(self, queue_id: int, epoch_id: int) -> _Line:
@@ -215,11 +233,16 @@ class Polls:
     async def claim(self, poll: Poll) -> tuple[bool, int | None]:
         """Try to answer a poll. Whether it was, with messages or an error; and if not, when to try again."""
         try:
-            response, next_at = await self._commits.submit(receive.claim, poll.request, poll.caller)
+            claimed = await self._commits.submit(_claim_unless, poll.is_over, poll.request, poll.caller)
         except Exception as error:  # noqa: BLE001 - it is the answer
             if not poll.answer.done():
                 poll.answer.set_exception(error)
             return True, None
+        if claimed is None:
+            if not poll.answer.done():
+                poll.answer.set_result(ReceiveMessageResponse())
+            return True, None
+        response, next_at = claimed
         if not response.messages:
             return False, next_at
         self.store.found_empty.discard(poll.request.queue_url)
@@ -255,15 +278,22 @@ class Polls:
                 line.kicked.set()
         self.set_alarm()
 
-    async def end_waits(self) -> None:
+    def end_waits(self) -> None:
         """Answer all who wait, with nothing, and let nobody wait any more."""
         self.is_closing = True
         for line in list(self.lines.values()):
             line.kicked.set()
-        while self._tasks:
-            await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
         """`end_waits`, and the end of the thread."""
-        await self.end_waits()
+        self.end_waits()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
         await self._alarm.close()
+
+
+def _claim_unless(
+    tx: "Transaction", is_over: Callable[[], bool], request: "ReceiveMessage", caller: "Caller"
+) -> tuple[ReceiveMessageResponse, int | None] | None:
+    """Claim, unless nobody waits for it by now: the write lock may have been long in coming. None: nobody does."""
+    return None if is_over() else receive.claim(tx, request, caller)

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from sqsqlite.wire.access import Access
 
 # Seconds that a stop waits for answers under way: long polls are answered at once.
-GRACE_SECONDS = 10
+GRACE_SECONDS = 10.0
+# Seconds in which the refusals of what was given up reach their clients.
+_LAST_SECONDS = 1.0
 # Whose X-Forwarded-... are believed: this machine's. Left to itself, uvicorn asks a variable of the environment.
 _PROXIES = ("127.0.0.0/8", "::1")
 # Connections that the system keeps until they are accepted.
@@ -82,8 +84,20 @@ class _Uvicorn(uvicorn.Server):
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._application.end_waits()
+        self._application.end_waits()
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self.give_up)
         await super().shutdown(sockets)
+
+    def give_up(self) -> None:
+        """Refuse what has not begun, and soon leave even those who don't take their answers."""
+        self._application.give_up()
+        asyncio.get_running_loop().call_later(_LAST_SECONDS, self._leave)
+
+    def _leave(self) -> None:
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        self.force_exit = True
 
 
 class Server:
@@ -115,6 +129,7 @@ class Server:
             metrics,
             self._observers,
         )
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = listener or listen(options.host, options.port)
         limits = options.http_limits
         limits = replace(limits, connections=room_for(limits.connections))
@@ -129,7 +144,6 @@ class Server:
                 access_log=False,
                 server_header=False,
                 lifespan="off",
-                timeout_graceful_shutdown=GRACE_SECONDS,
                 proxy_headers=options.behind_proxy,
                 forwarded_allow_ips=list(_PROXIES),
                 ssl_certfile=options.tls_certificate,
@@ -157,6 +171,7 @@ class Server:
 
     async def _serve(self) -> None:
         self._application.start()
+        self._loop = asyncio.get_running_loop()
         if self._log is not None:
             self._log.start()
         self._tell("started", address="{}:{}".format(*self.address))
@@ -182,10 +197,13 @@ class Server:
         """End `run`: from a signal handler or another thread.
 
         Args:
-            at_once: don't wait for answers under way.
+            at_once: don't wait for requests under way: those that have not begun to be written are refused.
         """
         self._uvicorn.should_exit = True
-        self._uvicorn.force_exit = at_once
+        if at_once and self._loop is not None:
+            # The loop may have ended a moment ago.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._uvicorn.give_up)
 
 
 def listen(host: str, port: int) -> socket.socket:

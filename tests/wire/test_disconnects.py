@@ -145,19 +145,24 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
             "path": "/",
             "query_string": b"",
             "headers": [(b"host", b"a"), (b"x-amz-target", b"AmazonSQS." + action)],
-            "extensions": {IS_GONE: lambda: is_gone},
+            "extensions": {IS_GONE: is_gone},
         }
         await application(scope, next_message, send)
         return sent.pop()["body"]
+
+    def is_here():
+        return False
 
     async def run():
         pages = Pages(store, Metrics(), lambda: 0, metrics_for_all=False)
         application = Application(store, OpenAccess(store), pages, Options(), Metrics(), [])
         application.start()
-        await ask_gone(application, b"CreateQueue", b'{"QueueName":"q"}', is_gone=False)
-        await ask_gone(application, b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_gone=False)
-        await ask_gone(application, b"ReceiveMessage", b'{"QueueUrl":"q"}', is_gone=True)
-        found = await ask_gone(application, b"ReceiveMessage", b'{"QueueUrl":"q"}', is_gone=False)
+        await ask_gone(application, b"CreateQueue", b'{"QueueName":"q"}', is_here)
+        await ask_gone(application, b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_here)
+        leaves = iter([False, True])  # asked before the claim, and behind its commit
+        await ask_gone(application, b"ReceiveMessage", b'{"QueueUrl":"q"}', lambda: next(leaves))
+        assert list(leaves) == []
+        found = await ask_gone(application, b"ReceiveMessage", b'{"QueueUrl":"q"}', is_here)
         await application.stop()
         return json.loads(found)
 
