@@ -106,6 +106,13 @@ class HttpProtocol(HttpToolsProtocol):
                 # Empty lines before a request are passed over, and are no request.
                 self._due = self.loop.time() + self._limits.head_seconds
 
+    def shutdown(self) -> None:
+        """The server is being stopped: what was asked is answered, a request that is not there whole is refused."""
+        if self._due is None or (self._is_answered and not self._in_head):
+            super().shutdown()
+        else:
+            self._refuse(503, "The server is being stopped.")
+
     def pause_writing(self) -> None:
         """The client does not take its answer."""
         self._unread_since = self.loop.time()

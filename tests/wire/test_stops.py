@@ -146,3 +146,20 @@ def test_receive_whose_client_has_left_before_the_lock_came_is_none(url, path, b
             lost.clear()
         assert lost.wait(20)
     assert receive_count(url) == "1"
+
+
+@pytest.mark.parametrize("length", [20, -10])
+def test_request_that_is_not_there_whole_is_refused_by_a_stop(store, length, caplog):
+    """It would hold the end for as long as its client takes."""
+    with stopping(store) as (server, url, thread), Connection(url) as connection:
+        # A first request on this connection, so that it is known to be accepted.
+        assert connection.ask(json_of(b"ListQueues", b"{}")).status == 200
+        connection.send(SEND[:length])
+        assert ask(url, json_of(b"ListQueues", b"{}")).status == 200
+        server.stop()
+        answer = connection.answer()
+        assert (answer.status, answer.body) == (503, b"The server is being stopped.\n")
+        connection.close()
+        thread.join(20)
+        assert not thread.is_alive()
+    assert caplog.records == []
