@@ -52,7 +52,7 @@ def small(tmp_path):
 def test_backlog_as_json_has_these_keys_in_this_order(run, busy_file, how):
     done = run("report", "backlog", "--output", "json", *how)
     assert done.code == 0, done.err
-    assert [list(row) for row in done.json] == [BACKLOG_KEYS] * 6
+    assert [list(row) for row in done.json] == [BACKLOG_KEYS] * 9
     counts = {row["queue"]: (row["visible"], row["in_flight"], row["delayed"]) for row in done.json}
     with sqsqlite.connect(busy_file) as sqs:
         assert counts == {
@@ -96,7 +96,7 @@ def test_parquet_is_written_once(run, session, tmp_path):
     done = run("report", "backlog", "--output", "parquet", "--out", "backlog.parquet")
     assert done.code == 0, done.err
     found = session.read.parquet(str(tmp_path / "backlog.parquet"))
-    assert found.count() == 6
+    assert found.count() == 9
     assert set(BACKLOG_KEYS) < set(found.columns)
     refused = run("report", "backlog", "--output", "parquet", "--out", "backlog.parquet")
     assert (refused.code, refused.err) == (1, "TargetExists: backlog.parquet: exists already\n")
@@ -289,5 +289,5 @@ def test_a_run_of_its_own_prints_its_data_and_no_word_of_spark(jar, busy_file, t
         timeout=150,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(json.loads(done.stdout)) == 6
+    assert len(json.loads(done.stdout)) == 9
     assert [path.name for path in tmp_path.iterdir() if "facts" in path.name] == []
