@@ -61,7 +61,7 @@ def read(folder):
     return json.loads(done.stdout)
 
 
-QUEUES = {"dead", "empty", "forgotten", "jobs.fifo", "orders", "shared"}
+QUEUES = set("dead empty forgotten frail graves jobs.fifo later.fifo orders shared".split())
 
 
 def test_a_session_that_runs_already_gets_the_driver(busy_file, jar, environment):
@@ -75,7 +75,7 @@ def test_a_session_that_runs_already_gets_the_driver(busy_file, jar, environment
         "    print(catalogue.make('backlog', taken.tables, catalogue.Options()).count())\n"
         "print(own.range(3).count())\n"  # it goes on
     )
-    assert run(environment, sys.executable, "-c", program, busy_file).stdout.split() == ["6", "3"]
+    assert run(environment, sys.executable, "-c", program, busy_file).stdout.split() == ["9", "3"]
 
 
 def test_spark_submit_runs_the_example(busy_file, spark_home, environment, tmp_path):
