@@ -1,7 +1,12 @@
 """Options of the commands that run Spark, and how its errors end a run."""
 
+import logging
+import os
+import signal
 import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +16,17 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine, no_such_queue
 from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.signals import end, handled_by
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from pyspark.sql import DataFrame, SparkSession
 
     from sqsqlite.analytics.facts import Facts
 
 _FILES_BETWEEN_LINES = 25
+_AGAIN_SECONDS = 0.1
 
 
 def _setting(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -116,7 +125,7 @@ def spark(
     except ImportError as error:
         raise SparkMissing("PySpark is not installed: pip install 'sqsqlite[spark]'") from error
     try:
-        with spark_session(master=master, conf=conf, jar=jdbc_jar) as session:
+        with _ended_by_signals(), spark_session(master=master, conf=conf, jar=jdbc_jar) as session:
             watch.spark_seconds = time.monotonic() - started
             yield session
     except PySparkException as error:
@@ -127,6 +136,47 @@ def spark(
         raise
     finally:
         watch.clear()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the block as they end every command, whatever Spark makes of them.
+
+    Py4J logs an interrupt with its stack and goes on, or takes it for an error of its connection; one that comes while
+    Python lets go of an object is lost. So the first signal is remembered, a lost one comes again, and what Spark says
+    after it is not heard.
+    """
+    came: list[int] = []
+    unraisable = sys.unraisablehook
+
+    def take(number: int, frame: "FrameType | None") -> None:
+        came.append(number)
+        logging.disable()
+        warnings.simplefilter("ignore")
+        sys.unraisablehook = lost
+        end(number, frame)
+
+    def lost(what: "sys.UnraisableHookArgs") -> None:
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            threading.Timer(_AGAIN_SECONDS, again).start()  # raised here it would be lost too
+
+    def again() -> None:
+        if sys.unraisablehook is lost:
+            os.kill(os.getpid(), came[0])
+
+    # A shell's background process ignores SIGINT, and stays so.
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    with warnings.catch_warnings(), handled_by(take, *numbers):
+        try:
+            yield
+        except Exception:
+            if not came:
+                raise
+        finally:
+            sys.unraisablehook = unraisable
+            logging.disable(logging.NOTSET)
+    if came:
+        end(came[0])
 
 
 def check_queues(wanted: Sequence[str], queues: "DataFrame", paths: Sequence[Path]) -> None:

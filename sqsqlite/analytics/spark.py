@@ -4,8 +4,9 @@ import contextlib
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,14 +122,21 @@ def _started(builder: "SparkSession.Builder") -> "SparkSession":
     On Linux a priority is a thread's, and a child's is that of the thread that started it. So a thread starts it, and
     this process, which takes the snapshot, stays as quick as it was.
     """
+    outcome: Future[None] = Future()
 
     def start() -> None:
         with contextlib.suppress(AttributeError, OSError):  # no such thing on Windows
             os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-        builder.getOrCreate()
+        try:
+            builder.getOrCreate()
+        except BaseException as error:  # noqa: BLE001 # handed on
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(None)
 
-    with ThreadPoolExecutor(1, "spark-start") as threads:
-        threads.submit(start).result()
+    # Nobody joins it: Ctrl-C need not wait until the JVM is there, which ends when this process does.
+    threading.Thread(target=start, name="spark-start", daemon=True).start()
+    outcome.result()
     return builder.getOrCreate()  # the same one, known to this thread too
 
 

@@ -20,7 +20,7 @@ VERBS = [
 ]
 
 
-@pytest.mark.parametrize("words", VERBS, ids=lambda words: "-".join(words))
+@pytest.mark.parametrize("words", VERBS, ids="-".join)
 @pytest.mark.parametrize("name", ["queues.db", "link.db", "symlink.db", "other.db", "queues.db-wal"])
 def test_a_database_is_never_overwritten(run, sqs, path, words, name):
     with sqsqlite.connect("other.db") as other:
