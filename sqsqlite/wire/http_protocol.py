@@ -57,7 +57,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._due: float | None = None  # by the loop's clock: when the head or the body must be there
         self._unread_since: float | None = None
         self._in_head = False
-        self._head_bytes = 0
+        self._steps = 0  # beginnings and ends of heads, and pieces of bodies
+        self._head_bytes = 0  # read since the last of them
         self._body_bytes = 0
         self._held_bytes = 0
         self._wrong: tuple[int, str] | None = None
@@ -87,7 +88,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self._is_over or self._wrong is not None:
             return
         self._unset_keepalive_if_required()
-        began_before = self._in_head
+        steps_before = self._steps
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -96,12 +97,13 @@ class HttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(*self._wrong_or(400, "This is not HTTP/1.1 as RFC 9112 has it."))
         else:
-            if self._in_head:
-                # Headers are told of when they are whole: one that never ends is counted here. What is read at once
-                # may begin with the end of the request before.
-                self._head_bytes += len(data) if began_before else 0
-                if max(self._head_bytes, len(self.url)) > self._limits.head_bytes:
-                    self._refuse(*self._head_too_long())
+            # Headers and trailers are told of when they are whole: one that never ends is counted here. What is read at
+            # once may begin with the end of something else.
+            self._head_bytes = self._head_bytes + len(data) if self._steps == steps_before else 0
+            if self._head_bytes > self._limits.head_bytes or (
+                self._in_head and len(self.url) > self._limits.head_bytes
+            ):
+                self._refuse(*self._head_too_long())
             if self._due is None and self._is_answered:
                 # Empty lines before a request are passed over, and are no request.
                 self._due = self.loop.time() + self._limits.head_seconds
@@ -147,7 +149,7 @@ class HttpProtocol(HttpToolsProtocol):
         """The first byte of a request."""
         super().on_message_begin()
         self._in_head = True
-        self._head_bytes = 0
+        self._steps += 1
         self._body_bytes = 0
         self._due = self.loop.time() + self._limits.head_seconds
 
@@ -168,10 +170,12 @@ class HttpProtocol(HttpToolsProtocol):
             WRITE_WHOLE: partial(write_whole, cycle),  # type: ignore[dict-item]
         }
         self._in_head = False
+        self._steps += 1
         self._due = self.loop.time() + self._limits.body_seconds
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
+        self._steps += 1
         self._body_bytes += len(body)
         self._held_bytes += len(body)
         self._shared.bodies_bytes += len(body)

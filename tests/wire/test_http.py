@@ -171,6 +171,16 @@ def test_header_that_never_ends_is_refused(small):
         assert connection.answer().status == 431
 
 
+def test_trailer_that_never_ends_is_refused(small):
+    """The parser puts its pieces together, each time anew: it would be busy with nothing else."""
+    with Connection(small) as connection:
+        connection.send(chunked(CHUNK, end=b"0\r\nX: "))
+        while connection.send(b"x" * 100) and not connection.has_answer():
+            pass
+        assert connection.answer().status == 431
+        assert connection.is_closed()
+
+
 def test_long_url_is_refused(small):
     assert ask(small, b"GET /?Action=ListQueues&x=" + b"x" * 60_000).status == 414
     assert ask(small, get(b"Host: a", target=b"/?Action=ListQueues&x=" + b"x" * 2_000)).status == 431
