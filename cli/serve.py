@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -82,6 +83,7 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     """
     _check(options)
     _require_uvicorn()
+    _check_certificate(options)
     _read_keys(line, options)
     keyed = _is_keyed(line, options)
     if not keyed:
@@ -91,19 +93,25 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     options["latch"] = Latch(is_set=keyed)
     with _listen(options["host"], options["port"]) as listener, _log(options["log"]) as log:
         options["log"] = log
-        _announce(line, options, listener, keyed)
-        _run(line, options, listener)
+        line.open(create=True)
+        _run(line, options, listener, lambda: _announce(line, options, listener, keyed))
 
 
-def _run(line: CommandLine, options: dict[str, Any], listener: "socket.socket") -> None:
+def _run(
+    line: CommandLine, options: dict[str, Any], listener: "socket.socket", announce: Callable[[], None]
+) -> None:
     if options["processes"] == 1:
         server = _server(line, options, listener)
         with handled_by(_stopper(server), signal.SIGINT, signal.SIGTERM):
+            announce()
             server.run()
         return
+    line.close_file()
     from sqsqlite.wire.processes import supervise
 
-    exit_code = supervise(options["processes"], lambda ready: _work(line, options, listener, ready), line.say)
+    exit_code = supervise(
+        options["processes"], lambda ready: _work(line, options, listener, ready), announce, line.say
+    )
     if exit_code:
         raise Failure("", exit_code)
 
@@ -124,6 +132,19 @@ def _require_uvicorn() -> None:
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise Failure(f"{error}: serve needs what `pip install 'sqsqlite[serve]'` installs") from error
+
+
+def _check_certificate(options: dict[str, Any]) -> None:
+    """Tell of a slip before a process is started, which would meet it only when it serves."""
+    certificate, key = options["tls_cert"], options["tls_key"]
+    if certificate is None:
+        return
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # ssl.SSLError is one
+        raise Failure(f"--tls-cert {certificate} --tls-key {key}: {error.strerror}") from error
 
 
 def _read_keys(line: CommandLine, options: dict[str, Any]) -> None:
@@ -147,16 +168,12 @@ def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
 
 
 def _is_keyed(line: CommandLine, options: dict[str, Any]) -> bool:
-    """Whether requests must be signed. The file is closed again: each process opens it for itself."""
+    """Whether requests must be signed. No file is made yet: the address may be refused."""
     if options["key_file"] is not None or not line.exists:
         return options["key_file"] is not None
-    store = line.open()
     from sqsqlite.service.keys import has_keys
 
-    try:
-        return has_keys(store)
-    finally:
-        line.close_file()
+    return has_keys(line.open())
 
 
 def _refuse_strangers(host: str) -> None:
@@ -207,7 +224,7 @@ def _server(line: CommandLine, options: dict[str, Any], listener: "socket.socket
         log=options["log"],
         metrics_for_all=options["metrics_for_all"],
     )
-    store = line.open(create=True)
+    store = line.open()
     return Server(store, served, _access(store, options), listener)
 
 
@@ -235,7 +252,7 @@ def _stopper(server: "Server") -> Any:
 
 
 def _work(line: CommandLine, options: dict[str, Any], listener: "socket.socket", ready: "Ready") -> int:
-    """One process of several."""
+    """One process of several. It makes no file: where the one that the others serve has gone, it can't start."""
     try:
         server = _server(line, options, listener)
         with handled_by(_stopper(server), signal.SIGTERM):
@@ -243,7 +260,13 @@ def _work(line: CommandLine, options: dict[str, Any], listener: "socket.socket",
             server.run()
         line.close()
     except SQSQLiteError as error:
-        failure = failure_of(error)
-        failure.show()
-        return failure.exit_code
+        return _tell(failure_of(error))
+    except click.ClickException as error:
+        return _tell(error)
     return 0
+
+
+def _tell(failure: click.ClickException) -> int:
+    """Its words, and its exit code."""
+    failure.show()
+    return failure.exit_code

@@ -15,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, HTTPClientError
 
 import sqsqlite
-from tests.cli.serving import served
+from tests.cli.serving import PROGRAM, served
 from tests.clients.endpoint import make_certificates
 from tests.clients.tools import need
 
@@ -238,6 +238,43 @@ def test_port_in_use_is_told(run):
     assert f"--port {port}: Address already in use" in refused.err
 
 
+@POSIX
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_certificate_of_another_key_is_told_before_anything_is_started(run, path, certificates, processes):
+    certificate, _, _ = certificates
+    refused = run(
+        "serve", "--port", "0", "--tls-cert", certificate, "--tls-key", certificate, "--processes", processes
+    )
+    assert refused.code == 1
+    assert len(refused.err.splitlines()) == 1
+    assert f"--tls-cert {certificate}" in refused.err
+    assert not path.exists()
+
+
+@POSIX
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_file_that_is_none_is_told_before_anything_is_started(run, path, processes):
+    path.write_text("no database, but long enough to be read as one " * 100)
+    refused = run("serve", "--port", "0", "--processes", processes)
+    assert refused.code == 1
+    assert len(refused.err.splitlines()) == 1
+
+
+@POSIX
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_says_where_it_serves_when_a_signal_would_end_it_well(path, processes):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "serve", "--db", path, "--port", "0", "--processes", processes],
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stderr.readline().startswith("serving ")
+            assert path.exists()
+            process.send_signal(number)
+            assert process.wait(30) == 0
+
+
 # --- several processes
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the children are found in /proc")
@@ -300,6 +337,26 @@ def test_process_that_takes_anothers_place_lets_nobody_in_after_the_last_key_is_
 
 
 @LINUX
+def test_process_that_takes_anothers_place_makes_no_file(path, sqs):
+    with served(path, "--processes", "2", "--log", "-") as server:
+        until_started(server, 2)
+        first, second = children(server.process.pid, 2)
+        moved = path.rename(path.with_name("moved.db"))
+        os.kill(first, signal.SIGKILL)
+        server.until_said(r"process \d+ could not start \(exit code 1\): another takes its place in 0\.2 s")
+        server.until_said(r"NoSuchFile")
+        assert not path.exists()
+        # The other one goes on, and knows its queue.
+        assert "/orders<" in ask(server.url)[1]
+        assert (
+            str(second) in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
+        )
+        moved.rename(path)
+        until_started(server, 3)
+        assert server.end(signal.SIGTERM) == 0
+
+
+@LINUX
 def test_processes_end_with_a_parent_that_is_killed(path, sqs):
     with served(path, "--processes", "2", "--log", "-") as server:
         until_started(server, 2)
@@ -315,7 +372,7 @@ def test_processes_end_with_a_parent_that_is_killed(path, sqs):
 SUPERVISED = """
 import sys
 from sqsqlite.wire.processes import supervise
-sys.exit(supervise(3, lambda ready: {}, print))
+sys.exit(supervise(3, lambda ready: {}, print, print))
 """
 
 
@@ -323,7 +380,7 @@ sys.exit(supervise(3, lambda ready: {}, print))
 @pytest.mark.parametrize(
     ("work", "expected"), [("7", 7), ("1 / 0", 1), ("__import__('signal').pause()", None)]
 )
-def test_process_that_ends_before_it_is_ready_ends_all(work, expected):
+def test_process_that_ends_before_any_is_ready_ends_all(work, expected):
     with subprocess.Popen(
         [sys.executable, "-c", SUPERVISED.format(work)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as run:
