@@ -90,10 +90,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         steps_before = self._steps
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # Refused with the headers already, but for CONNECT.
-            self._refuse(*self._wrong_or(400, "The connection is not upgraded."))
+            self._feed(data)
         except httptools.HttpParserError:
             self._refuse(*self._wrong_or(400, "This is not HTTP/1.1 as RFC 9112 has it."))
         else:
@@ -107,6 +104,22 @@ class HttpProtocol(HttpToolsProtocol):
             if self._due is None and self._is_answered:
                 # Empty lines before a request are passed over, and are no request.
                 self._due = self.loop.time() + self._limits.head_seconds
+
+    def _feed(self, data: bytes) -> None:
+        """Parse it all. The parser stops at a head that asks for an upgrade: it is given the same without that.
+
+        Source: RFC 9110, section 7.8: a server may ignore the header.
+        """
+        while True:
+            try:
+                return self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as stop:
+                data = self._head_without_upgrade() + data[stop.args[0] :]
+
+    def _head_without_upgrade(self) -> bytes:
+        start = (self.parser.get_method(), self.url, b"HTTP/" + self.parser.get_http_version().encode("ascii"))
+        lines = [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join([b" ".join(start), *lines, b"", b""])
 
     def shutdown(self) -> None:
         """The server is being stopped: what was asked is answered, a request that is not there whole is refused."""
@@ -160,6 +173,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Refuse the request, or begin to carry it out."""
+        if self._is_upgrade:
+            return  # it comes again
         self._wrong = self._what_is_wrong()
         if self._wrong is not None:
             raise ValueError(self._wrong)
@@ -189,6 +204,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is there: from here on the server takes the time."""
+        if self._is_upgrade:
+            return
         self._due = None
         super().on_message_complete()
 
@@ -200,6 +217,11 @@ class HttpProtocol(HttpToolsProtocol):
             self._let_go_of_bodies()
             if self._wrong is not None:
                 self._end(*self._wrong)
+
+    @property
+    def _is_upgrade(self) -> bool:
+        """The parser leaves this head's request to another protocol."""
+        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
 
     @property
     def _is_answered(self) -> bool:
@@ -255,8 +277,6 @@ class HttpProtocol(HttpToolsProtocol):
             version == "1.0" or named[b"transfer-encoding"].lower() != b"chunked"
         ):
             return 400, "The only transfer coding is chunked, in HTTP/1.1."
-        if self.parser.should_upgrade():
-            return 400, "The connection is not upgraded."
         if b"expect" in named:
             if named[b"expect"].lower() != b"100-continue":
                 return 417, "The only expectation is 100-continue."

@@ -72,8 +72,6 @@ NOT_HTTP = {
     "HTML as host of the target": get(b"Host: a", target=b"http://<b>/?Action=ListQueues"),
     "no host of the target": get(b"Host: a", target=b"http:///?Action=ListQueues"),
     "an unknown method": get(b"Host: a", method=b"BREW"),
-    "a websocket": get(b"Host: a", b"Connection: Upgrade", b"Upgrade: websocket"),
-    "an upgrade to HTTP/2": post(LIST, FORM + b"Connection: Upgrade\r\nUpgrade: h2c\r\n"),
     "both ways of framing": post(LIST, FORM + b"Transfer-Encoding: chunked\r\n"),
     "both ways of framing, the other way round": get(
         b"Host: a", b"Transfer-Encoding: chunked", b"Content-Length: 0", method=b"POST"
@@ -131,6 +129,24 @@ def test_unknown_expectation_fails_and_a_known_one_is_met(url):
     with Connection(url) as connection:
         assert connection.ask(post(LIST, FORM + b"Expect: 100-continue\r\n")).status == 100
         assert connection.answer().status == 200
+
+
+UPGRADES = {
+    "HTTP/2": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAA\r\n",
+    "TLS": b"Connection: Upgrade\r\nUpgrade: TLS/1.2\r\n",
+    "a websocket": b"Connection: Upgrade\r\nUpgrade: websocket\r\n",
+}
+
+
+@pytest.mark.parametrize("name", UPGRADES)
+def test_upgrade_is_passed_over_and_the_connection_goes_on(url, name):
+    """Java's client asks for HTTP/2 in its first request, whatever that request is."""
+    headers = FORM + UPGRADES[name]
+    with Connection(url) as connection:
+        connection.send(get(b"Host: a", UPGRADES[name][:-2]) + post(LIST, headers))
+        connection.send(chunked(CHUNK, headers=headers) + LIST_QUEUES)
+        answers = [connection.answer() for _ in range(4)]
+        assert [b"<ListQueuesResult/>" in answer.body for answer in answers] == [True] * 4
 
 
 def test_trailers_are_no_headers(url):
