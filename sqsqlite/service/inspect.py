@@ -8,6 +8,7 @@ from sqsqlite import statements as sql
 from sqsqlite import statements_file as file_sql
 from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine.rows import StoredMessage
+from sqsqlite.errors import CannotOpen
 from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.service import lookup
 from sqsqlite.service.messages import sequence_number, uuid_text
@@ -140,8 +141,12 @@ def touch(store: "Store") -> None:
     """Read a row of the file: nothing comes back, an error says that it can't be read.
 
     Raises:
-        StoreError: why.
+        StoreError: why. CannotOpen: the path leads to another file by now, or to none.
     """
+    try:
+        store.readers.check_identity()
+    except OSError as error:
+        raise CannotOpen(f"{store.path}: {error.strerror}") from error
     with store.reading() as connection:
         connection.execute(file_sql.SELECT_SCHEMA_VERSION).fetchone()
 

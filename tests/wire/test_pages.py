@@ -7,6 +7,7 @@ import re
 import pytest
 
 from sqsqlite.service.keys import add_key
+from sqsqlite.service.opening import open_store
 from sqsqlite.wire.keyed_access import KeyedAccess
 from sqsqlite.wire.metrics import Metrics
 from sqsqlite.wire.pages import Pages
@@ -54,6 +55,24 @@ def test_health_is_503_when_the_file_cannot_be_read(url, path):
     answer = page(url, b"health")
     assert (answer.status, answer.body) == (503, b"The file can't be read.\n")
     assert page(url, b"metrics").status == 503
+
+
+@pytest.mark.parametrize("change", ["moved away", "replaced", "its folder moved away"])
+def test_health_is_503_while_the_path_is_not_the_file_that_is_open(tmp_path, change):
+    """What is open can still be read, but nobody else will find it."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "queues.db"
+    store = open_store(path)
+    with serving(store) as url:
+        moved, back = (folder, tmp_path / "old") if "folder" in change else (path, folder / "old.db")
+        moved.rename(back)
+        if change == "replaced":
+            path.write_bytes(back.read_bytes())
+        assert page(url, b"health").status == 503
+        back.rename(moved)
+        assert page(url, b"health").status == 200
+    store.close()
 
 
 def test_pages_are_read_without_a_key(store):
