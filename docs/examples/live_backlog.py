@@ -1,6 +1,7 @@
 """A live backlog by Structured Streaming: a snapshot every few seconds, each a batch of one stream.
 
     spark-submit live_backlog.py queues.db /shared/live 5
+    python live_backlog.py queues.db live 5
 
 JDBC is no source of streams, so a clock is: each of its ticks takes a snapshot. The checkpoint remembers the last
 batch, and a batch that is done twice after a crash replaces its own folder. Where Spark runs for nothing else, a loop
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
+def main(path: str, target: str, seconds: int) -> None:
+    """Write until the stream ends: in the session of spark-submit, or in one made here, by plain Python."""
+    with spark_session():
+        start(path, target, seconds).awaitTermination()
+
+
 def start(path: str, target: str, seconds: int) -> "StreamingQuery":
     """Begin to write the backlog of a file below `target`, in a folder a batch."""
-    with spark_session() as session:  # one that runs already: this one is not stopped
+    with spark_session() as session:  # the one that runs already, which the block does not stop
 
         def take(tick: "DataFrame", batch: int) -> None:
             with running.tables_of(tick.sparkSession, [path], ["backlog"]) as taken:
@@ -33,4 +40,4 @@ def start(path: str, target: str, seconds: int) -> "StreamingQuery":
 
 
 if __name__ == "__main__":
-    start(sys.argv[1], sys.argv[2], int(sys.argv[3])).awaitTermination()
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -173,3 +173,19 @@ def test_a_stream_of_snapshots_is_a_batch_a_tick(busy_file, jar, environment, tm
     batches = {row["batch"] for row in rows}
     assert {0, 1, 2} <= batches
     assert {row["queue"] for row in rows} == QUEUES
+
+
+def test_plain_python_runs_the_stream_too(busy_file, jar, environment, tmp_path):
+    stream = subprocess.Popen(
+        [sys.executable, STREAM, str(busy_file), str(tmp_path), "1"], env=environment, stderr=subprocess.PIPE
+    )
+    try:
+        deadline = time.monotonic() + 150
+        while len(list(tmp_path.glob("backlog/batch=*/_SUCCESS"))) < 2:
+            assert stream.poll() is None, stream.stderr.read().decode(errors="replace")
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    finally:
+        stream.terminate()
+        stream.communicate(timeout=30)
+    assert {row["queue"] for row in read(tmp_path / "backlog")} == QUEUES
