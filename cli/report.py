@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
@@ -98,6 +99,7 @@ def report(
         raise Failure(f"NoSuchFile: {' '.join(files)}: no file is named so", FAILED)
     if live and len(paths) > 1:
         raise click.UsageError("--live reads one file. Many are read by a snapshot of each.")
+    _check_options(context, name, form, live=live)
     _check_target(line, form, paths)
     options = Options(
         since_ms=since.instant_ms if since else None,
@@ -128,6 +130,37 @@ def _check(name: str, form: str | None, out: str | None) -> None:
         raise click.UsageError("`report all` is a page: --output html --out FILE.")
     if form not in (None, *FORMATS):
         raise click.UsageError(f"--output {form}: a report is one of {', '.join(FORMATS)}.")
+
+
+def _check_options(context: click.Context, name: str, form: str | None, *, live: bool) -> None:
+    """Refuse options that would change nothing: whoever gives one expects that it does."""
+    from sqsqlite.analytics.catalogue import REPORTS
+
+    def given_here(option: str) -> bool:
+        return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+    having = {
+        "since": [report for report in NAMES if REPORTS[report].window_ms is not None],
+        "top": [report for report in NAMES if _takes(report, "top")],
+        "every": [report for report in NAMES if _takes(report, "every_ms")],
+    }
+    for option, reports in having.items():
+        if given_here(option) and name not in (*reports, "all"):
+            raise click.UsageError(f"{name} has no --{option}. These have: {', '.join(reports)}, all.")
+    for option in ("partitions", "snapshot_dir"):
+        if live and given_here(option):
+            raise click.UsageError(
+                f"--{option.replace('_', '-')} is the snapshot's, and --live takes none: one of them."
+            )
+    if context.obj.options.get("query") is not None and form in ("html", "parquet"):
+        raise click.UsageError(f"--query has no meaning for {form}. It has for json, jsonl, table and csv.")
+
+
+def _takes(name: str, option: str) -> bool:
+    """Whether the report, or one that is printed below it, has the option."""
+    from sqsqlite.analytics.catalogue import REPORTS
+
+    return any(option in REPORTS[report].takes for report in (name, *REPORTS[name].details))
 
 
 def _check_target(line: CommandLine, form: str | None, paths: Sequence[Path]) -> None:

@@ -23,10 +23,12 @@ class SinceType(click.ParamType):  # type: ignore[type-arg] # of late generic; C
     name = "since"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Since:
-        """Raises click.BadParameter for a text that is neither."""
+        """Raises click.BadParameter for a text that is neither, for no time at all, and for an instant to come."""
         if isinstance(value, Since):
             return value
         if match := _LENGTH.fullmatch(value):
+            if not int(match[1]):
+                self.fail(f"{value!r}: a length of time is 1s or longer", param, ctx)
             return Since(int(match[1]) * _UNITS_MS[match[2]], None)
         try:
             instant = datetime.fromisoformat(value)
@@ -39,4 +41,10 @@ class SinceType(click.ParamType):  # type: ignore[type-arg] # of late generic; C
             )
         if instant.tzinfo is None:
             instant = instant.replace(tzinfo=UTC)
+        if instant > datetime.now(UTC):
+            self.fail(
+                f"{value!r} is in the future: an instant is before now, and in UTC unless it names a zone",
+                param,
+                ctx,
+            )
         return Since(None, round(instant.timestamp() * 1000))
