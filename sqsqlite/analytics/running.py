@@ -38,20 +38,30 @@ class Taken:
 
 
 def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files that paths and globs name, in order, each once.
+    """The files that paths and globs name, in order, each once and by the first of its names.
 
     A glob (`**` for folders below) may find nothing; a path stays, so that a missing file is told.
     """
-    found: dict[Path, None] = {}
+    found: dict[object, Path] = {}
     for given in patterns:
         pattern = os.fspath(given)
-        if os.path.lexists(pattern) or not glob.has_magic(pattern):
-            found[Path(pattern).absolute()] = None
-            continue
-        for name in sorted(glob.glob(pattern, recursive=True)):
-            if os.path.isfile(name) and not name.endswith(_BESIDE):
-                found[Path(name).absolute()] = None
-    return list(found)
+        names = [pattern]
+        if glob.has_magic(pattern) and not os.path.lexists(pattern):
+            names = sorted(glob.glob(pattern, recursive=True))
+            names = [name for name in names if os.path.isfile(name) and not name.endswith(_BESIDE)]
+        for name in names:
+            path = Path(name).absolute()
+            found.setdefault(_identity(path), path)
+    return list(found.values())
+
+
+def _identity(path: Path) -> object:
+    """The same for all links to a file; of a path without a file, the path."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path
+    return status.st_dev, status.st_ino
 
 
 @contextmanager

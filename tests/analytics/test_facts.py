@@ -222,6 +222,17 @@ def test_globs_find_the_databases_and_nothing_beside_them(tmp_path):
     assert running.find_files([f"{tmp_path}/*.sqlite"]) == []
 
 
+def test_two_links_to_a_file_are_one_file(tmp_path):
+    (tmp_path / "b.db").touch()
+    (tmp_path / "a.db").symlink_to("b.db")
+    (tmp_path / "c.db").hardlink_to(tmp_path / "b.db")
+    assert running.find_files([tmp_path / "b.db", f"{tmp_path}/*.db"]) == [tmp_path / "b.db"]
+    assert running.find_files([f"{tmp_path}/none.db", f"{tmp_path}/*.db"]) == [
+        tmp_path / "none.db",
+        tmp_path / "a.db",
+    ]
+
+
 def test_no_room_for_the_snapshot_is_no_problem_of_the_files(tmp_path):
     paths = [make(tmp_path / "many.db", 20_000), make(tmp_path / "few.db")]
     with small_disk(tmp_path / "disk", size_mib=1) as disk:
