@@ -81,17 +81,23 @@ def parse(kind: type[AnyRequest], params: Mapping[str, object], limits: Limits) 
 def parse_json(kind: type[AnyRequest], body: bytes | str, limits: Limits) -> AnyRequest:
     """The checked request of an AWS JSON 1.0 body: binary values in Base64, null as good as absent.
 
+    Members that are not known are passed over, so that SDKs may be newer than this.
+
     Raises:
         MissingParameter: a required member is absent.
-        SerializationException: no JSON object, an unknown member, or a value of the wrong JSON type.
+        SerializationException: no JSON object, or a value of the wrong JSON type.
         SQSError: a value that no queue would take.
     """
     try:
         try:
             request: AnyRequest = _decoder(kind).decode(body)
-        except msgspec.ValidationError as error:
+        except msgspec.ValidationError:
             # Decoded again, without a shape: msgspec stops at the first slip, and the rest may be no JSON at all.
-            raise _json_error(kind, msgspec.json.decode(body), error) from error
+            params = _known(_shape(kind), msgspec.json.decode(body))
+            try:
+                request = msgspec.convert(params, kind)
+            except msgspec.ValidationError as error:
+                raise _json_error(kind, params, error) from error
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SerializationException(f"The request body is not a JSON object: {error}") from error
     request.check(limits)
@@ -130,6 +136,19 @@ def _shape(kind: type) -> inspect.Type:
 @cache
 def _decoder(kind: type[AnyRequest]) -> msgspec.json.Decoder[AnyRequest]:
     return msgspec.json.Decoder(kind)
+
+
+def _known(shape: inspect.Type, value: Any) -> Any:
+    """The value without the members that its shape has not."""
+    shape = _without_none(shape)
+    if isinstance(shape, inspect.StructType) and isinstance(value, dict):
+        types = {field.encode_name: field.type for field in shape.fields}
+        return {name: _known(types[name], child) for name, child in value.items() if name in types}
+    if isinstance(shape, inspect.DictType) and isinstance(value, dict):
+        return {key: _known(shape.value_type, child) for key, child in value.items()}
+    if isinstance(shape, inspect.ListType) and isinstance(value, list):
+        return [_known(shape.item_type, child) for child in value]
+    return value
 
 
 def _json_error(

@@ -166,6 +166,30 @@ def test_json_of_another_shape_is_refused(body):
         parse_json(ACTIONS["SendMessage"], body, SQS)
 
 
+def test_members_that_json_has_in_excess_are_passed_over():
+    value = {"DataType": "Binary", "BinaryValue": "/w==", "New": [1]}
+    entry = {"Id": "a", "MessageBody": "x", "MessageAttributes": {"a": value}, "New": {"Id": 7}}
+    body = json.dumps({"New": None, "QueueUrl": "q", "Entries": [entry]})
+    request = parse_json(ACTIONS["SendMessageBatch"], body, SQS)
+    assert request.queue_url == "q"
+    [found] = request.entries
+    assert (found.id, found.message_body) == ("a", "x")
+    assert found.message_attributes["a"].binary_value == b"\xff"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"New":1,"QueueUrl":1,"MessageBody":"x"}',
+        b'{"New":1,"QueueUrl":"q","MessageBody":"x","DelaySeconds":1.5}',
+        b'{"New":1,"QueueUrl":"q","MessageBody":"x","MessageAttributes":[]}',
+    ],
+)
+def test_other_slips_count_beside_a_member_in_excess(body):
+    with pytest.raises(errors.SerializationException):
+        parse_json(ACTIONS["SendMessage"], body, SQS)
+
+
 def test_values_from_json_are_checked_too():
     with pytest.raises(errors.InvalidParameterValue, match="MaxNumberOfMessages"):
         parse_json(ACTIONS["ReceiveMessage"], b'{"QueueUrl":"q","MaxNumberOfMessages":11}', SQS)
