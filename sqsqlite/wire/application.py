@@ -166,7 +166,8 @@ class Application:
                 return unknown_operation(exchange)
             kind = ACTIONS.get(action)
             if kind is None:
-                raise InvalidAction(f"The action {action} is not valid for this endpoint.")
+                asked = action or exchange.header(TARGET)
+                raise InvalidAction(f"The action {asked} is not valid for this endpoint.")
             exchange.action = action
             identity = self._access.authenticate(exchange)
             caller = self._caller(exchange, identity)

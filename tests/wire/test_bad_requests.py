@@ -65,6 +65,14 @@ def test_body_that_is_not_the_actions_json_is_refused(url, name):
     assert len(message) < 300
 
 
+def test_members_of_a_newer_sdk_are_passed_over(url):
+    entry = b'{"Id":"a","MessageBody":"hi","NewMember":{"a":1}}'
+    body = b'{"QueueUrl":"q","Entries":[' + entry + b'],"NewMember":"x"}'
+    answer = ask(url, json_of(b"SendMessageBatch", body))
+    assert answer.status == 200
+    assert json.loads(answer.body)["Successful"][0]["Id"] == "a"
+
+
 def test_last_of_two_equal_members_counts_everywhere(url):
     """Also where a queue that does not exist is told before another error."""
     body = b'{"QueueUrl":"other","QueueUrl":"q","MessageBody":"hi","MessageBody":"ho"}'
@@ -83,9 +91,11 @@ def test_unknown_target_is_no_action(url, action):
     assert (status, kind) == (400, "UnknownOperationException")
 
 
-def test_target_of_another_service_is_no_action(url):
-    answer = ask(url, post(b"{}", b"X-Amz-Target: DynamoDB_20120810.ListTables\r\n"))
-    assert refusal(answer)[1] == "UnknownOperationException"
+@pytest.mark.parametrize("target", ["DynamoDB_20120810.ListTables", "ListQueues"])
+def test_target_of_another_service_is_no_action(url, target):
+    _, kind, message = refusal(ask(url, post(b"{}", f"X-Amz-Target: {target}\r\n".encode())))
+    assert kind == "UnknownOperationException"
+    assert message == f"The action {target} is not valid for this endpoint."
 
 
 FORMS = {
