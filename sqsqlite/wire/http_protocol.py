@@ -7,6 +7,8 @@ Source: RFC 9112, sections 3 (request line and Host), 6 (bodies) and 9 (connecti
 
 import asyncio
 import re
+from collections import deque
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -37,6 +39,14 @@ _is_host = re.compile(rb"([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]
 _match_absolute = re.compile(rb"https?://([^/?#]*)(/[^?#]*)?(.*)", re.IGNORECASE | re.DOTALL).fullmatch
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A request, and how much of its body has come."""
+
+    cycle: RequestResponseCycle
+    body_bytes: int = 0
+
+
 class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
@@ -60,7 +70,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._steps = 0  # beginnings and ends of heads, and pieces of bodies
         self._head_bytes = 0  # read since the last of them
         self._body_bytes = 0
-        self._held_bytes = 0
+        self._asked: deque[_Asked] = deque()  # not answered yet, the first is being carried out
         self._wrong: tuple[int, str] | None = None
         self._is_over = False
 
@@ -80,6 +90,10 @@ class HttpProtocol(HttpToolsProtocol):
         if self._watch is not None:
             self._watch.cancel()
         self._is_over = True
+        for request in self._asked:
+            # uvicorn tells the last one alone.
+            request.cycle.disconnected = True
+            request.cycle.message_event.set()
         self._let_go_of_bodies()
         super().connection_lost(exc)
 
@@ -180,6 +194,7 @@ class HttpProtocol(HttpToolsProtocol):
             raise ValueError(self._wrong)
         super().on_headers_complete()
         cycle = self.cycle
+        self._asked.append(_Asked(cycle))
         self.scope["extensions"] = {
             IS_GONE: lambda: cycle.disconnected,  # type: ignore[dict-item]
             WRITE_WHOLE: partial(write_whole, cycle),  # type: ignore[dict-item]
@@ -192,12 +207,13 @@ class HttpProtocol(HttpToolsProtocol):
         """A part of the body."""
         self._steps += 1
         self._body_bytes += len(body)
-        self._held_bytes += len(body)
-        self._shared.bodies_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
             self._wrong = self._body_too_long()
-        elif self._shared.bodies_bytes > self._limits.bodies_bytes:
-            self._wrong = (503, "There are too many long requests at once.")
+        elif not self._is_answered:
+            self._asked[-1].body_bytes += len(body)
+            self._shared.bodies_bytes += len(body)
+            if self._shared.bodies_bytes > self._limits.bodies_bytes:
+                self._wrong = (503, "There are too many long requests at once.")
         if self._wrong is not None:
             raise ValueError(self._wrong)
         super().on_body(body)
@@ -211,12 +227,11 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """A request was answered."""
+        self._shared.bodies_bytes -= self._asked.popleft().body_bytes
         is_last = not self.pipeline
         super().on_response_complete()
-        if is_last:
-            self._let_go_of_bodies()
-            if self._wrong is not None:
-                self._end(*self._wrong)
+        if is_last and self._wrong is not None:
+            self._end(*self._wrong)
 
     @property
     def _is_upgrade(self) -> bool:
@@ -339,5 +354,5 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _let_go_of_bodies(self) -> None:
-        self._shared.bodies_bytes -= self._held_bytes
-        self._held_bytes = 0
+        self._shared.bodies_bytes -= sum(request.body_bytes for request in self._asked)
+        self._asked.clear()

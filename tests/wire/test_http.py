@@ -236,6 +236,16 @@ def test_bodies_of_all_connections_together_are_bounded(small):
         assert ask(small, post(LIST + b"&x=" + b"x" * 900, FORM)).status == 200
 
 
+def test_body_of_an_answered_request_counts_no_more(small):
+    """Though the next one of the same connection is under way already."""
+    request = post(LIST + b"&x=" + b"x" * 600, FORM)
+    with Connection(small) as connection:
+        connection.send(request[:-1])
+        for _ in range(4):
+            connection.send(request[-1:] + request[:-1])
+            assert connection.answer().status == 200
+
+
 def test_connections_are_bounded(small):
     held = [Connection(small) for _ in range(4)]
     assert [one.ask(LIST_QUEUES).status for one in held] == [200] * 4
