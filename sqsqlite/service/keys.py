@@ -70,6 +70,15 @@ def check_account_id(account_id: str) -> None:
         )
 
 
+def check_user_name(user_name: str) -> None:
+    """Raise InvalidParameterValue if it is more than 64 characters, or others than letters, digits and `_+=,.@-`."""
+    if not _is_user_name(user_name):
+        raise InvalidParameterValue(
+            f"Value {user_name} for parameter UserName is invalid. Reason: Up to 64 letters, digits and _+=,.@- "
+            "are allowed."
+        )
+
+
 def add_key(tx: "Transaction", account_id: str, user_name: str) -> NewKey:
     """Make a key, and the account if it has none yet.
 
@@ -81,11 +90,7 @@ def add_key(tx: "Transaction", account_id: str, user_name: str) -> NewKey:
         InvalidParameterValue: one of them is none.
     """
     check_account_id(account_id)
-    if not _is_user_name(user_name):
-        raise InvalidParameterValue(
-            f"Value {user_name} for parameter UserName is invalid. Reason: Up to 64 letters, digits and _+=,.@- "
-            "are allowed."
-        )
+    check_user_name(user_name)
     made = NewKey(account_id, user_name, _secret(), _key_id())
     tx.execute(sql.DELETE_EXPIRED_ACCESS_KEYS, {"now_ms": tx.now_ms})
     tx.execute(sql.INSERT_ACCOUNT, {"account_id": account_id, "now_ms": tx.now_ms})

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from sqsqlite.errors import InvalidParameterValue, SQSQLiteError
 from sqsqlite.names import DEFAULT_ACCOUNT_ID
-from sqsqlite.service.keys import Credentials, check_account_id
+from sqsqlite.service.keys import Credentials, check_account_id, check_user_name
+from sqsqlite.wire.signature import is_key_id
 
 _ID, _SECRET, _ACCOUNT = "aws_access_key_id", "aws_secret_access_key", "aws_account_id"
 
@@ -76,11 +77,17 @@ def _read(path: Path) -> dict[str, Credentials]:
         missing = [key for key in (_ID, _SECRET) if not section.get(key)]
         if missing:
             raise BadKeyFile(f"{path}: [{name}] has no {' and no '.join(missing)}")
+        if not is_key_id(section[_ID]):
+            # Not shown: it may be a secret in the wrong place.
+            raise BadKeyFile(
+                f"{path}: [{name}]: {_ID} is none that a signature can name: up to 128 letters, digits, _ and - can be"
+            )
         if section[_ID] in keys:
             raise BadKeyFile(f"{path}: [{name}]: the key {section[_ID]} stands in another section too")
         account_id = section.get(_ACCOUNT, DEFAULT_ACCOUNT_ID)
         try:
             check_account_id(account_id)
+            check_user_name(name)
         except InvalidParameterValue as error:
             raise BadKeyFile(f"{path}: [{name}]: {error}") from error
         keys[section[_ID]] = Credentials(account_id, "" if name == "default" else name, section[_SECRET])

@@ -24,8 +24,11 @@ _match_authorization = re.compile(
     rf"{ALGORITHM}\s+Credential=(?P<credential>[^,\s]+),\s*SignedHeaders=(?P<headers>[^,\s]+),"
     r"\s*Signature=(?P<signature>[0-9a-f]{64})\s*"
 ).fullmatch
+_KEY_ID = r"[\w-]{1,128}"
+is_key_id = re.compile(_KEY_ID, re.ASCII).fullmatch
+"""Whether it can stand in a signature."""
 _match_credential = re.compile(
-    r"(?P<key>[\w-]{1,128})/(?P<date>\d{8})/(?P<region>[a-z0-9-]+)/sqs/aws4_request", re.ASCII
+    rf"(?P<key>{_KEY_ID})/(?P<date>\d{{8}})/(?P<region>[a-z0-9-]+)/sqs/aws4_request", re.ASCII
 ).fullmatch
 _is_signature = re.compile(r"[0-9a-f]{64}").fullmatch
 _is_time = re.compile(r"\d{8}T\d{6}Z", re.ASCII).fullmatch

@@ -180,6 +180,12 @@ def test_credentials_file_that_became_unreadable_gives_no_key_until_it_is_mended
         ("[a]\naws_access_key_id = A\naws_secret_access_key = s3cret\naws_account_id = 12", "twelve digits"),
         (2 * "[{}]\naws_access_key_id = A\naws_secret_access_key = s3cret\n", "another section"),
         ("[a]\ns3cret", "ParsingError"),
+        (
+            "[a]\naws_access_key_id = s3cret/+\naws_secret_access_key = s3cret",
+            r"\[a\]: aws_access_key_id is none",
+        ),
+        ("[a]\naws_access_key_id = é\naws_secret_access_key = s3cret", r"\[a\]: aws_access_key_id is none"),
+        ("[a b]\naws_access_key_id = A\naws_secret_access_key = s3cret", r"\[a b\].* UserName is invalid"),
     ],
 )
 def test_credentials_file_is_refused_without_showing_a_secret(tmp_path, text, reason):
