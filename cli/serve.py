@@ -12,6 +12,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure, failure_of
+from sqsqlite.cli.server_end import Stopper, close
 from sqsqlite.cli.signals import handled_by
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.names import DEFAULT_ACCOUNT_ID
@@ -19,7 +20,6 @@ from sqsqlite.names import DEFAULT_ACCOUNT_ID
 if TYPE_CHECKING:
     import socket
     from contextlib import AbstractContextManager
-    from types import FrameType
 
     from sqsqlite.store.store import Store
     from sqsqlite.wire.access import Access
@@ -102,9 +102,11 @@ def _run(
 ) -> None:
     if options["processes"] == 1:
         server = _server(line, options, listener)
-        with handled_by(_stopper(server), signal.SIGINT, signal.SIGTERM):
+        stopper = Stopper(server)
+        with handled_by(stopper, signal.SIGINT, signal.SIGTERM):
             announce()
             server.run()
+            close(line, stopper)
         return
     line.close_file()
     from sqsqlite.wire.processes import supervise
@@ -241,24 +243,15 @@ def _access(store: "Store", options: dict[str, Any]) -> "Access":
     return access if limit is None else Throttled(access, limit / options["processes"])
 
 
-def _stopper(server: "Server") -> Any:
-    signals: list[int] = []
-
-    def stop(number: int, _frame: "FrameType | None") -> None:
-        signals.append(number)
-        server.stop(at_once=len(signals) > 1)
-
-    return stop
-
-
 def _work(line: CommandLine, options: dict[str, Any], listener: "socket.socket", ready: "Ready") -> int:
     """One process of several. It makes no file: where the one that the others serve has gone, it can't start."""
     try:
         server = _server(line, options, listener)
-        with handled_by(_stopper(server), signal.SIGTERM):
+        stopper = Stopper(server)
+        with handled_by(stopper, signal.SIGTERM):
             ready(server.stop)
             server.run()
-        line.close()
+            close(line, stopper)
     except SQSQLiteError as error:
         return _tell(failure_of(error))
     except click.ClickException as error:

@@ -1,5 +1,6 @@
 """`sqsqlite serve` as one starts and stops it."""
 
+import contextlib
 import json
 import os
 import re
@@ -15,9 +16,11 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, HTTPClientError
 
 import sqsqlite
+from sqsqlite.store.driver import dbapi
 from tests.cli.serving import PROGRAM, served
 from tests.clients.endpoint import make_certificates
 from tests.clients.tools import need
+from tests.wire.raw import Connection, json_of
 
 
 @pytest.fixture
@@ -389,3 +392,22 @@ def test_process_that_ends_before_any_is_ready_ends_all(work, expected):
             os.kill(children(run.pid, 3)[1], signal.SIGKILL)
         out, _ = run.communicate(timeout=30)
     assert (run.returncode, out) == (expected, b"")
+
+
+@POSIX
+def test_second_signal_waits_for_no_program_that_keeps_the_file_locked(path, sqs):
+    """A request that waits for the lock is refused, and what the end would write is left to the next process."""
+    other = dbapi.connect(path, isolation_level=None)
+    options = ("--busy-timeout", 300)
+    with contextlib.closing(other), served(path, *options) as server, Connection(server.url) as connection:
+        # The count of empty receives is written at the end.
+        receive = json_of(b"ReceiveMessage", b'{"QueueUrl":"orders"}')
+        assert [json.loads(connection.ask(receive).body) for _ in range(2)] == [{}, {}]
+        other.execute("BEGIN IMMEDIATE")
+        connection.send(json_of(b"SendMessage", b'{"QueueUrl":"orders","MessageBody":"no"}'))
+        assert ask(server.url)[0] == 200
+        # Two of the same number may come as one.
+        server.process.send_signal(signal.SIGTERM)
+        assert server.end(signal.SIGINT) == 0
+        assert connection.answer().status == 503
+    assert sqs.queue("orders").receive() == []
