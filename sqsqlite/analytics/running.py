@@ -2,7 +2,6 @@
 
 import glob
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite.analytics.catalogue import passes, reads_of
 from sqsqlite.analytics.facts import Facts, check_file, take_facts
+from sqsqlite.analytics.snapshot_folder import snapshot_folder
 from sqsqlite.analytics.tables import kept, live_tables, read_facts
 
 if TYPE_CHECKING:
@@ -108,8 +108,11 @@ def facts_of(
     folder: str | os.PathLike[str] | None = None,
     progress: Callable[[Facts], None] | None = None,
 ) -> Iterator[Facts]:
-    """A facts file for the length of the block, in a folder of its own; see `tables_of` and `take_facts`."""
-    with tempfile.TemporaryDirectory(prefix="sqsqlite-facts-", dir=folder) as own:
+    """A facts file for the length of the block, in a folder of its own; see `tables_of` and `take_facts`.
+
+    Folders that killed processes left beside it are removed.
+    """
+    with snapshot_folder(folder) as own:
         if folder is not None:
             os.chmod(own, 0o755)  # noqa: S103 # executors may run as another user
         target = Path(own, "facts.sqlite")
