@@ -1,7 +1,7 @@
 """What a client may ask of the endpoint before it has asked for anything: sizes, numbers and times of HTTP itself."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,9 @@ class HttpLimits:
         unread_seconds: a client that takes nothing of its answer is left after these.
         pipelined: requests that wait for the answer to one before, on one connection (400 to the next).
         connections: at once (503 to the next).
-        bodies_bytes: of all bodies at once (503 to the one that comes on top).
+        short_bytes: of bodies that each connection may hold besides the next limit.
+        bodies_bytes: of all bodies at once beyond these. Then the body that has been coming for longest is refused
+            (503), so that nobody keeps others out by sending slowly.
     """
 
     head_bytes: int = 32 * 1024
@@ -31,6 +33,7 @@ class HttpLimits:
     unread_seconds: float = 60
     pipelined: int = 16
     connections: int = 5_000
+    short_bytes: int = 64 * 1024
     bodies_bytes: int = 256 * 1024 * 1024
 
 
@@ -40,9 +43,11 @@ class Shared:
 
     Attributes:
         refused: called with status, reason and the client's address of each request that was refused as HTTP.
-        bodies_bytes: of the bodies that were read, or are being read, and not answered.
+        bodies_bytes: of the bodies that were read, or are being read, and not answered; without the short ones.
+        receiving: refuses the long body that a connection is receiving, the first to begin first.
     """
 
     limits: HttpLimits
     refused: Callable[[int, str, str | None], None]
     bodies_bytes: int = 0
+    receiving: dict[object, Callable[[], None]] = field(default_factory=dict)

@@ -23,6 +23,7 @@ from sqsqlite.wire.whole_answer import write_whole
 
 # Seconds in which a client that is still sending may read why it was refused.
 _LINGER_SECONDS = 2
+_NO_ROOM = (503, "There are too many long requests at once.")
 _METHODS = ("GET", "POST", "HEAD")
 # Of these a second one would be read by one program and not by another.
 _ONCE = (
@@ -70,6 +71,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._steps = 0  # beginnings and ends of heads, and pieces of bodies
         self._head_bytes = 0  # read since the last of them
         self._body_bytes = 0
+        self._held_bytes = 0
         self._asked: deque[_Asked] = deque()  # not answered yet, the first is being carried out
         self._wrong: tuple[int, str] | None = None
         self._is_over = False
@@ -211,9 +213,8 @@ class HttpProtocol(HttpToolsProtocol):
             self._wrong = self._body_too_long()
         elif not self._is_answered:
             self._asked[-1].body_bytes += len(body)
-            self._shared.bodies_bytes += len(body)
-            if self._shared.bodies_bytes > self._limits.bodies_bytes:
-                self._wrong = (503, "There are too many long requests at once.")
+            self._hold(len(body))
+            self._make_room()
         if self._wrong is not None:
             raise ValueError(self._wrong)
         super().on_body(body)
@@ -223,11 +224,12 @@ class HttpProtocol(HttpToolsProtocol):
         if self._is_upgrade:
             return
         self._due = None
+        self._shared.receiving.pop(self, None)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """A request was answered."""
-        self._shared.bodies_bytes -= self._asked.popleft().body_bytes
+        self._hold(-self._asked.popleft().body_bytes)
         is_last = not self.pipeline
         super().on_response_complete()
         if is_last and self._wrong is not None:
@@ -324,6 +326,8 @@ class HttpProtocol(HttpToolsProtocol):
             waiting = [queued for queued in self.pipeline if queued[0] is cycle]
             if waiting:
                 self.pipeline.remove(waiting[0])
+                cycle.body = bytearray()
+                self._hold(-self._asked.pop().body_bytes)
             else:
                 cycle.disconnected = True
                 cycle.message_event.set()
@@ -353,6 +357,32 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
+    # --- The memory that bodies take
+
+    def _hold(self, added: int) -> None:
+        """Count bytes of bodies, those beyond the short ones for all connections."""
+        short = self._limits.short_bytes
+        counted = max(0, self._held_bytes - short)
+        self._held_bytes += added
+        self._shared.bodies_bytes += max(0, self._held_bytes - short) - counted
+
+    def _make_room(self) -> None:
+        """Refuse the bodies that have been coming for longest, and this one if it is the last, until the rest fits."""
+        shared = self._shared
+        if self._held_bytes > self._limits.short_bytes:
+            shared.receiving.setdefault(self, self._give_way)
+        while shared.bodies_bytes > self._limits.bodies_bytes and self in shared.receiving:
+            oldest = next(iter(shared.receiving))
+            if oldest is self:
+                # Raised by who asked: the parser stands in the middle of it.
+                self._wrong = _NO_ROOM
+                return
+            shared.receiving.pop(oldest)()
+
+    def _give_way(self) -> None:
+        self._refuse(*_NO_ROOM)
+
     def _let_go_of_bodies(self) -> None:
-        self._shared.bodies_bytes -= sum(request.body_bytes for request in self._asked)
+        self._shared.receiving.pop(self, None)
         self._asked.clear()
+        self._hold(-self._held_bytes)

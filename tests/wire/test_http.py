@@ -12,7 +12,13 @@ from tests.wire.serving import serving
 LIST = b"Action=ListQueues"
 CHUNK = b"11\r\n" + LIST + b"\r\n"
 SMALL = HttpLimits(
-    head_bytes=2_000, header_count=10, body_bytes=1_000, pipelined=3, connections=4, bodies_bytes=1_500
+    head_bytes=2_000,
+    header_count=10,
+    body_bytes=1_000,
+    pipelined=3,
+    connections=4,
+    short_bytes=200,
+    bodies_bytes=1_000,
 )
 # Seconds that pass in earnest, so few: the tests wait for them, and for nothing else.
 HASTY = HttpLimits(head_seconds=0.2, body_seconds=0.2, idle_seconds=0.2, unread_seconds=0.2)
@@ -224,21 +230,41 @@ def test_endless_chunks_are_refused(small):
 
 
 def test_bodies_of_all_connections_together_are_bounded(small):
-    """One more long body is refused while others are under way, and taken when they are over."""
+    """The one that has been coming for longest gives way: nobody is kept out by who sends slowly."""
     head = b"POST / HTTP/1.1\r\n" + HOST + FORM + b"Content-Length: 900\r\n\r\n"
+    long = post(LIST + b"&x=" + b"x" * 900, FORM)
     with Connection(small) as first:
-        first.send(head + LIST + b"&")
-        first.send(b"x" * 800)
-        while ask(small, post(LIST + b"&x=" + b"x" * 900, FORM)).status != 503:
-            pass  # the first one's bytes were not read yet
-        first.send(b"x" * (900 - len(LIST) - 801))
-        assert first.answer().status == 200
-        assert ask(small, post(LIST + b"&x=" + b"x" * 900, FORM)).status == 200
+        first.send(head + LIST + b"&" + b"x" * 800)
+        while not first.has_answer():
+            assert ask(small, long).status == 200
+        assert first.answer().status == 503
+        assert first.is_closed()
+    assert ask(small, long).status == 200
+
+
+def test_long_body_behind_a_long_poll_gives_way_too(small, store):
+    """The answer before it is not lost."""
+    ask(small, get(b"Host: a", target=b"/?Action=CreateQueue&QueueName=q"))
+    long = post(LIST + b"&x=" + b"x" * 900, FORM)
+    with Connection(small) as first:
+        first.send(json_of(b"ReceiveMessage", b'{"QueueUrl":"q","WaitTimeSeconds":20}') + long[:-1])
+        store.clock.until_waiting(1)
+        for _ in range(3):
+            assert ask(small, long).status == 200
+        ask(small, json_of(b"SendMessage", b'{"QueueUrl":"q","MessageBody":"late"}'))
+        assert json.loads(first.answer().body)["Messages"][0]["Body"] == "late"
+        assert first.answer().status == 503
+
+
+def test_short_bodies_are_taken_when_there_is_no_room_for_long_ones(store):
+    with serving(store, http_limits=HttpLimits(short_bytes=200, bodies_bytes=0)) as url:
+        assert ask(url, post(LIST + b"&x=" + b"x" * 200, FORM)).status == 503
+        assert ask(url, post(LIST + b"&x=" + b"x" * 100, FORM)).status == 200
 
 
 def test_body_of_an_answered_request_counts_no_more(small):
     """Though the next one of the same connection is under way already."""
-    request = post(LIST + b"&x=" + b"x" * 600, FORM)
+    request = post(LIST + b"&x=" + b"x" * 500, FORM)
     with Connection(small) as connection:
         connection.send(request[:-1])
         for _ in range(4):
