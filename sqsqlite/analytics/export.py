@@ -1,12 +1,15 @@
 """Messages as Parquet: one partition a queue and day of sending, one batch of files a snapshot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqsqlite.analytics.expressions import uuid_text
+from sqsqlite.analytics.expressions import uuid_text, whole_part
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+_DAY_MS = 86_400_000
 
 READS: Mapping[str, tuple[str, ...]] = {
     "queues": ("fifo", "max_receive_count"),
@@ -57,7 +60,8 @@ def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str
         "size_bytes",
         "group_id",
         "queue",
-        F.date_format(F.timestamp_millis("sent_at"), "yyyy-MM-dd").alias("day"),
+        # No way through a timestamp: its day would be that of the session's time zone.
+        F.date_add(F.to_date(F.lit("1970-01-01")), whole_part("sent_at", _DAY_MS).cast("int")).alias("day"),
     )
 
 
@@ -68,4 +72,17 @@ def write_parquet(rows: "DataFrame", folder: str, *, replace: bool = False) -> N
         folder: made if it is not there. Files of earlier snapshots stay as they are.
     """
     mode = "overwrite" if replace else "append"
-    rows.write.mode(mode).partitionBy("queue", "day").option("compression", "snappy").parquet(folder)
+    with _instants_of_64_bits(rows.sparkSession):
+        rows.write.mode(mode).partitionBy("queue", "day").option("compression", "snappy").parquet(folder)
+
+
+@contextmanager
+def _instants_of_64_bits(session: "SparkSession") -> "Iterator[None]":
+    """Spark's own default is INT96; a session that somebody else has made gets its setting back."""
+    name = "spark.sql.parquet.outputTimestampType"
+    before = str(session.conf.get(name))
+    session.conf.set(name, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        session.conf.set(name, before)

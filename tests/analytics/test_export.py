@@ -1,0 +1,86 @@
+"""`sqsqlite export`: what is in the folder afterwards, as readers see it."""
+
+import time
+
+import pytest
+
+import sqsqlite
+from tests.cli.runs import runner_on
+
+pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
+
+HOUR_S = 3600
+DAY_S = 24 * HOUR_S
+
+
+@pytest.fixture
+def clock():
+    """Two days ago, an hour after midnight."""
+    return sqsqlite.ManualClock(((time.time_ns() // 10**9 // DAY_S - 2) * DAY_S + HOUR_S) * 1000)
+
+
+@pytest.fixture
+def sqs(tmp_path, clock):
+    with sqsqlite.connect(tmp_path / "queues.db", clock=clock) as sqs:
+        yield sqs
+
+
+@pytest.fixture
+def run(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return runner_on(tmp_path / "queues.db")
+
+
+@pytest.fixture
+def lake(session, tmp_path):
+    """`lake()`: what Spark reads without being told anything."""
+    return lambda: session.read.parquet(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def setting(session):
+    """`setting(name, value)`: of the session, until the test's end."""
+    before = {}
+
+    def change(name, value):
+        before.setdefault(name, session.conf.get(name))
+        session.conf.set(name, value)
+
+    yield change
+    for name, value in before.items():
+        session.conf.set(name, value)
+
+
+def day_of(clock):
+    return time.strftime("%Y-%m-%d", time.gmtime(clock.now_ms() / 1000))
+
+
+def parquet_files(folder):
+    return sorted(path for path in folder.rglob("*.parquet") if path.is_file())
+
+
+def test_days_are_utc_s_in_a_session_of_any_time_zone(run, setting, sqs, clock, lake):
+    """A session that runs already keeps its time zone: in this one days begin 14 hours earlier than in UTC."""
+    setting("spark.sql.session.timeZone", "Pacific/Kiritimati")
+    queue, day = sqs.create_queue("orders"), day_of(clock)
+    queue.send("at one")
+    clock.advance(seconds=22 * HOUR_S)
+    queue.send("at twenty-three")
+    assert run("export", "--parquet", "lake").code == 0
+    assert [str(row.day) for row in lake().select("day").collect()] == [day, day]
+
+
+def test_instants_are_64_bit_ones_whatever_the_session_writes(run, session, setting, sqs, tmp_path):
+    """INT96 is what Spark writes unless told otherwise; the session keeps its setting."""
+    name = "spark.sql.parquet.outputTimestampType"
+    setting(name, "INT96")
+    sqs.create_queue("orders").send("hello")
+    assert run("export", "--parquet", "lake").code == 0
+    [file] = parquet_files(tmp_path / "lake")
+    assert session.conf.get(name) == "INT96"
+    jvm, conf = session._jvm, session._jsc.hadoopConfiguration()
+    path = jvm.org.apache.hadoop.fs.Path(str(file))
+    footer = jvm.org.apache.parquet.hadoop.ParquetFileReader.readFooter(conf, path)
+    types = footer.getFileMetaData().getSchema().toString()
+    assert "int64 taken_at (TIMESTAMP(MICROS,true))" in types
+    assert "int96" not in types
