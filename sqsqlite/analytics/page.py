@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.analytics.catalogue import CLOUDWATCH, REPORTS
+from sqsqlite.analytics.paths import path_text, pattern, short_names
 from sqsqlite.analytics.plots import Bar, Column, Part, bars, columns, legend
 from sqsqlite.analytics.style import STYLE
 
@@ -48,8 +49,9 @@ def page(sections: Mapping[str, Rows], paths: Sequence[Path], facts: "Facts | No
         paths: the queue files that were asked for.
         facts: None for a live read.
     """
-    name = paths[0].name if len(paths) == 1 else f"{len(paths):,} files"
-    body = [f"<h1>Backlog of {escape(name)}</h1>", _origin(paths, facts)]
+    name = path_text(paths[0].name) if len(paths) == 1 else f"{len(paths):,} files"
+    heading = f"{_what(sections)} of {name}"
+    body = [f"<h1>{escape(heading)}</h1>", _origin(paths, facts)]
     if "backlog" in sections:
         body.append(_tiles(sections["backlog"]))
     if facts is not None and facts.problems:
@@ -57,23 +59,36 @@ def page(sections: Mapping[str, Rows], paths: Sequence[Path], facts: "Facts | No
         body.append(
             f'<section class="problems"><h2>Files that could not be read</h2><ul>{lines}</ul></section>'
         )
-    body.extend(_section(name, rows) for name, rows in sections.items())
+    shorter = short_names(paths)
+    body.extend(_section(name, _shortened(rows, shorter)) for name, rows in sections.items())
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>Backlog of {escape(name)}</title><style>{STYLE}</style></head>\n<body><main>"
+        f"<title>{escape(heading)}</title><style>{STYLE}</style></head>\n<body><main>"
         + "\n".join(body)
         + "\n</main></body></html>\n"
     )
 
 
+def _what(sections: Mapping[str, Rows]) -> str:
+    """What the page is about: its one report, which those that go with it follow, or the queues as such."""
+    first = next(iter(sections))
+    return "Queues" if len(sections) > 1 + len(REPORTS[first].details) else _title(first)
+
+
+def _title(name: str) -> str:
+    return _TITLES.get(name, name.capitalize())
+
+
+def _shortened(rows: Rows, shorter: Mapping[str, str]) -> Rows:
+    if not (rows and "file" in rows[0]):
+        return rows
+    return [{**row, "file": shorter.get(row["file"], row["file"])} for row in rows]
+
+
 def _origin(paths: Sequence[Path], facts: "Facts | None") -> str:
-    where = (
-        escape(str(paths[0]))
-        if len(paths) == 1
-        else f"{len(paths):,} files, the first {escape(str(paths[0]))}"
-    )
+    where = escape(path_text(paths[0]) if len(paths) == 1 else f"{len(paths):,} files, {pattern(paths)}")
     if facts is None:
         return f'<p class="origin">{where}, read live at {_instant(datetime.now(UTC))}</p>'
     at = _instant(datetime.fromtimestamp(facts.taken_at / 1000, UTC))
@@ -98,17 +113,17 @@ def _tiles(rows: Rows) -> str:
 
 
 def _section(name: str, rows: Rows) -> str:
-    title = _TITLES.get(name, name.capitalize())
     plot = _PLOTS[name](rows) if name in _PLOTS and rows else ""
     table = _table(rows) if rows else '<p class="nothing">Nothing.</p>'
-    return f'<section id="{name}"><h2>{escape(title)}</h2><p>{escape(REPORTS[name].summary)}</p>{plot}{table}</section>'
+    head = f"<h2>{escape(_title(name))}</h2><p>{escape(REPORTS[name].summary)}</p>"
+    return f'<section id="{name}">{head}{plot}{table}</section>'
 
 
 # --- plots
 
 
 def _queue_label(row: Mapping[str, Any]) -> str:
-    return f"{Path(row['file']).name}: {row['queue']}" if "file" in row else str(row["queue"])
+    return f"{row['file']}: {row['queue']}" if "file" in row else str(row["queue"])
 
 
 def _states(row: Mapping[str, Any]) -> list[Part]:

@@ -47,7 +47,9 @@ td:first-child, th:first-child { position: sticky; left: 0; background: var(--ca
   max-width: 46vw; overflow: hidden; text-overflow: ellipsis; }
 .number { font-variant-numeric: tabular-nums; text-align: right; }
 .nothing { font-style: italic; margin: 0; }
-@media (max-width: 480px) { .bar { grid-template-columns: 96px 1fr auto; }
+@media (max-width: 480px) { .bar { grid-template-columns: 1fr auto; gap: 2px 10px; margin: 9px 0; }
+  .bar .label { grid-column: 1 / -1; white-space: normal; overflow-wrap: anywhere; }
+  td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 130px; }
   .tiles { grid-template-columns: 1fr 1fr 1fr; }
   .tiles div { padding: 10px; } .tiles b { font-size: 1.15rem; } }
 @media print { section, .tiles div { break-inside: avoid; } }

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sqsqlite.analytics import page
+from sqsqlite.analytics import page, paths
+from sqsqlite.analytics.catalogue import REPORTS
 from sqsqlite.analytics.facts import Facts
 
 BACKLOG = {
@@ -92,6 +93,43 @@ def test_problems_of_a_fleet_are_on_the_page():
     assert "<li>/srv/b.db: the file is damaged</li>" in text
     assert "2 files" in text
     assert "a.db: orders" in text
+
+
+def test_files_of_a_fleet_are_told_apart_by_what_differs():
+    paths = [Path(f"/srv/tenants/{name}/queues.db") for name in ("north", "south", "east/1")]
+    text = page.page({"backlog": [{"file": str(path), **BACKLOG} for path in paths]}, paths, FACTS)
+    for name in ("north", "south", "east/1"):
+        assert f">{name}: orders</span>" in text
+        assert f"<td>{name}</td>" in text
+    assert "3 files, /srv/tenants/…/queues.db" in text
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["/srv/a.db", "/srv/b.db"], ["a.db", "b.db"]),
+        (["/srv/q.db", "/srv/a/q.db"], ["q.db", "a/q.db"]),
+        (["/a/x.db", "/b/y.db"], ["a/x.db", "b/y.db"]),
+        (["/srv/q.db"], ["q.db"]),
+    ],
+)
+def test_a_short_name_is_never_empty(files, names):
+    assert list(paths.short_names([Path(file) for file in files]).values()) == names
+
+
+@pytest.mark.parametrize(
+    ("names", "heading"),
+    [
+        (["throughput"], "Throughput of q.db"),
+        (["backlog", "ages"], "Backlog of q.db"),
+        (["dead-letters"], "Dead letters of q.db"),
+        (list(REPORTS), "Queues of q.db"),
+    ],
+)
+def test_the_heading_names_the_report(names, heading):
+    text = page.page({name: [] for name in names}, [Path("/srv/q.db")], FACTS)
+    assert f"<h1>{heading}</h1>" in text
+    assert f"<title>{heading}</title>" in text
 
 
 def test_a_live_page_says_when_it_was_read():
