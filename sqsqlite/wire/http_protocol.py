@@ -197,6 +197,9 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         cycle = self.cycle
         self._asked.append(_Asked(cycle))
+        if len(self.pipeline) <= self._limits.pipelined // 2:
+            # uvicorn reads no further, and so would not hear that the client has gone.
+            self.flow.resume_reading()
         self.scope["extensions"] = {
             IS_GONE: lambda: cycle.disconnected,  # type: ignore[dict-item]
             WRITE_WHOLE: partial(write_whole, cycle),  # type: ignore[dict-item]

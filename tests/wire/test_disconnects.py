@@ -102,6 +102,16 @@ def test_client_that_left_while_it_waited_receives_nothing(url, store, lost):
     assert receive(url) == ("hi", "1")
 
 
+def test_client_that_left_with_another_request_on_its_way_receives_nothing(url, store, lost):
+    with Connection(url) as connection:
+        connection.send(WAIT + json_of(b"ListQueues", b"{}"))
+        store.clock.until_waiting(1)
+        lost.clear()
+    assert lost.wait(20)
+    ask(url, SEND)
+    assert receive(url) == ("hi", "1")
+
+
 def test_those_behind_a_client_that_left_are_served_though_its_message_cannot_be_given_back(
     url, store, claims, lost, monkeypatch
 ):
@@ -144,7 +154,7 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
             "scheme": "http",
             "path": "/",
             "query_string": b"",
-            "headers": [(b"host", b"a"), (b"x-amz-target", b"AmazonSQS." + action)],
+            "headers": [(b"host", b"localhost"), (b"x-amz-target", b"AmazonSQS." + action)],
             "extensions": {IS_GONE: is_gone},
         }
         await application(scope, next_message, send)
