@@ -158,6 +158,8 @@ class Application:
         for observe in self._observers:
             observe(served)
 
+            exchange.user,
+            exchange.access_key_id,
     async def _answer(self, exchange: Exchange, client: "_Client") -> Answer:
         protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
         try:

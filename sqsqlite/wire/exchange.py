@@ -28,7 +28,7 @@ class Exchange:
         query: what stands behind the question mark, as sent.
         fields: the Query protocol's parameters, once they were read.
         client_address: the address that the connection comes from, None if it has none.
-        action, account_id, queue, code, cause: what became of it, as `served.Served` tells it.
+        action, account_id, user, access_key_id, queue, code, cause: what became of it, as `served.Served` tells it.
     """
 
     method: str
@@ -42,6 +42,8 @@ class Exchange:
     client_address: str | None = None
     action: str = ""
     account_id: str = ""
+    user: str = ""
+    access_key_id: str = ""
     queue: str = ""
     code: str = ""
     cause: str = ""

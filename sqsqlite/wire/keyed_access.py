@@ -9,10 +9,10 @@ from sqsqlite.errors import InvalidSecurity
 from sqsqlite.service import keys
 from sqsqlite.wire.access import Identity, OpenAccess
 from sqsqlite.wire.authorization import authorize
-from sqsqlite.wire.failures import InvalidClientTokenId, ServiceUnavailable
+from sqsqlite.wire.failures import IncompleteSignature, InvalidClientTokenId, ServiceUnavailable
 from sqsqlite.wire.key_file import BadKeyFile
 from sqsqlite.wire.latch import Latch
-from sqsqlite.wire.signature import check_signature, is_signed, read_signature
+from sqsqlite.wire.signature import check_signature, is_signed, key_id_as_given, read_signature
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
@@ -90,17 +90,24 @@ class KeyedAccess:
             return self._open.authenticate(exchange)
         if not is_signed(exchange):
             raise InvalidSecurity("All requests to this endpoint must be signed with Signature Version 4.")
-        signed = read_signature(exchange)
-        found = None if signed.token else self._find(signed.access_key_id)
+        try:
+            signed = read_signature(exchange)
+        except IncompleteSignature:
+            exchange.access_key_id = key_id_as_given(exchange)
+            raise
+        exchange.access_key_id = signed.access_key_id
+        found = None if signed.token else self._find(exchange, signed.access_key_id)
         if found is None:
             raise InvalidClientTokenId("The security token included in the request is invalid.")
         check_signature(exchange, signed, found.secret_access_key, self._now())
         return Identity(found.account_id, found.user_name)
 
-    def _find(self, access_key_id: str) -> "Credentials | None":
+        exchange.account_id, exchange.user = found.account_id, found.user_name
+    def _find(self, exchange: "Exchange", access_key_id: str) -> "Credentials | None":
         try:
             found = None if self._key_file is None else self._key_file.find(access_key_id)
-        except BadKeyFile:
+        except BadKeyFile as error:
+            exchange.cause = f"BadKeyFile: {error}"
             raise ServiceUnavailable("The endpoint's access keys can't be read at the moment.") from None
         return found or keys.find_credentials(self._store, access_key_id)
 

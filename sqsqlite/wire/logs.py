@@ -58,6 +58,10 @@ class Log:
             "request_bytes": served.request_bytes,
             "answer_bytes": served.answer_bytes,
         }
+        if served.access_key_id:
+            line["access_key_id"] = served.access_key_id
+        if served.user:
+            line["user"] = served.user
         if served.cause:
             line["cause"] = served.cause
         if not self._lines:

@@ -11,9 +11,10 @@ class Served:
     Attributes:
         action: SQS's name of it, empty if it was none.
         queue: the queue's name, empty where none was named or the request could not be read.
-        account_id: whose request it was, empty if nobody was told.
+        account_id: whose request it was, empty if nobody was told. If the signature was refused: whose key it named.
         code: the error's Query code; empty: it was carried out.
         seconds: from the end of its body to the last byte of the answer, waiting for messages included.
+        user, access_key_id: those of the signature, as far as they are known; empty without.
         cause: what went wrong inside the server, for whoever runs it; the client was not told.
     """
 
@@ -28,6 +29,8 @@ class Served:
     request_bytes: int
     answer_bytes: int
     cause: str = ""
+    user: str = ""
+    access_key_id: str = ""
 
 
 Observe = Callable[[Served], None]

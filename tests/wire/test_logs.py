@@ -7,12 +7,17 @@ import os
 import re
 import threading
 import time
+from dataclasses import replace
 
 import pytest
+from botocore.exceptions import ClientError
 
+from sqsqlite.service.keys import NewKey, add_key
 from sqsqlite.wire import logs
+from sqsqlite.wire.key_file import KeyFile
+from sqsqlite.wire.keyed_access import KeyedAccess
 from tests.wire.raw import FORM, LIST_QUEUES, Connection, ask, json_of, post
-from tests.wire.serving import serving
+from tests.wire.serving import client_of, serving
 
 SECRET = "the body of a message"
 
@@ -107,6 +112,59 @@ def test_failure_within_the_server_is_written_with_its_cause(url, log, store, mo
     assert line["code"] == "InternalFailure"
     assert line["cause"].startswith("Traceback")
     assert "a fault of ours" in line["cause"]
+
+
+def refused_with(code, call):
+    with pytest.raises(ClientError) as refused:
+        call()
+    assert refused.value.response["Error"]["Code"] == code
+
+
+def test_refused_signature_is_written_with_key_account_and_user(store, log):
+    key = store.write(add_key, "111122223333", "worker")
+    with serving(store, log=log) as url:
+        client_of(url, key).list_queues()
+        refused_with("SignatureDoesNotMatch", client_of(url, replace(key, secret_access_key="x")).list_queues)
+        refused_with("InvalidClientTokenId", client_of(url, replace(key, access_key_id="NONE")).list_queues)
+        refused_with("IncompleteSignature", client_of(url, replace(key, access_key_id='a"é.')).list_queues)
+        ask(url, json_of(b"ListQueues", b"{}"))
+        found = requests(log, 5)
+    keys = ("code", "access_key_id", "account", "user")
+    assert [tuple(line.get(key) for key in keys) for line in found] == [
+        ("", key.access_key_id, "111122223333", "worker"),
+        ("SignatureDoesNotMatch", key.access_key_id, "111122223333", "worker"),
+        ("InvalidClientTokenId", "NONE", "", None),
+        ("IncompleteSignature", 'a"\\xc3\\xa9.', "", None),
+        ("InvalidSecurity", None, "", None),
+    ]
+    assert key.secret_access_key not in log.getvalue()
+
+
+def test_key_id_of_any_length_and_bytes_is_written_short_and_in_ascii(store, log):
+    store.write(add_key, "111122223333", "")
+    with serving(store, log=log) as url:
+        ask(
+            url,
+            b"GET /?Action=ListQueues&X-Amz-Signature=0&X-Amz-Credential=%1b%c2%9b"
+            + b"A" * 200
+            + b"/b HTTP/1.1\r\nHost: a\r\n\r\n",
+        )
+        [line] = requests(log, 1)
+    assert line["access_key_id"] == "\x1b\\xc2\\x9b" + "A" * 119
+    assert "\\u001b" in log.getvalue()
+
+
+def test_key_file_that_cannot_be_read_is_the_cause_of_a_refusal(store, log, tmp_path):
+    path = tmp_path / "credentials"
+    path.write_text("[default]\naws_access_key_id = A\naws_secret_access_key = s3cret\n")
+    keys = KeyFile(path)
+    path.write_text("[default]\naws_secret_access_key = s3cret\nnonsense\n")
+    key = NewKey("000000000000", "", "s3cret", "A")
+    with serving(store, KeyedAccess(store, keys), log=log) as url:
+        refused_with("ServiceUnavailable", client_of(url, key).list_queues)
+        [line] = requests(log, 1)
+    assert line["cause"].startswith(f"BadKeyFile: {path}: ")
+    assert "s3cret" not in log.getvalue()
 
 
 def test_start_and_end_are_lines(store, log, path):
