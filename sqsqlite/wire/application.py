@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
+import msgspec
+
 from sqsqlite.names import queue_name
-from sqsqlite.requests import ReceiveMessage
+from sqsqlite.message_attributes import TRACE_HEADER, MessageAttributeValue
+from sqsqlite.requests import ReceiveMessage, SendMessage
 from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.body import Disconnected, read_body
-from sqsqlite.wire.exchange import IS_GONE, WRITE_WHOLE, Answer, Exchange, WireProtocol
+from sqsqlite.wire.exchange import IS_GONE, WRITE_WHOLE, Answer, Exchange, Headers, WireProtocol
 from sqsqlite.wire.failures import FAILED, InternalFailure, failure_of
 from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
 from sqsqlite.wire.operations import Operations
@@ -121,7 +124,7 @@ class Application:
             scope["scheme"],
             scope.get("raw_path") or scope["path"].encode(),
             scope["query_string"],
-            dict(scope["headers"]),
+            _by_name(scope["headers"]),
             b"",
             str(uuid.uuid4()),
             client_address=scope["client"][0] if scope.get("client") else None,
@@ -211,7 +214,7 @@ class Application:
     ) -> "Request":
         """The request; a queue that does not exist is told before anything else that is wrong with it, as SQS does."""
         try:
-            return protocol.read(exchange, kind, self._store.settings.limits)
+            return _traced(exchange, protocol.read(exchange, kind, self._store.settings.limits))
         except SQSError as error:
             url = protocol.queue_url(exchange)
             if url and not isinstance(error, QueueDoesNotExist):
@@ -259,6 +262,26 @@ def _queue_of(request: "Request") -> str:
     try:
         return queue_name(named)[1]
     except SQSError:
+def _by_name(headers: Headers) -> dict[bytes, bytes]:
+    """Headers by their names; those given twice joined, which RFC 9110, section 5.3, calls the same."""
+    found = dict(headers)
+    if len(found) < len(headers):
+        found = {}
+        for name, value in headers:
+            trimmed = value.strip(b" \t")
+            found[name] = found[name] + b"," + trimmed if name in found else trimmed
+    return found
+
+
+def _traced(exchange: Exchange, request: "Request") -> "Request":
+    """The request; a send without AWSTraceHeader has that of the HTTP header X-Amzn-Trace-Id, as with SQS."""
+    trace = exchange.header(b"x-amzn-trace-id")
+    if not trace or not isinstance(request, SendMessage) or request.message_system_attributes:
+        return request
+    value = MessageAttributeValue(data_type="String", string_value=trace)
+    return msgspec.structs.replace(request, message_system_attributes={TRACE_HEADER: value})
+
+
         return ""
 
 

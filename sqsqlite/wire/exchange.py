@@ -23,7 +23,7 @@ class Exchange:
     """An HTTP request, read whole, and the id that its answer carries.
 
     Attributes:
-        headers: names in lower case; of a repeated one the last.
+        headers: names in lower case; those given twice joined by commas.
         path: as sent, percent-encoded.
         query: what stands behind the question mark, as sent.
         fields: the Query protocol's parameters, once they were read.

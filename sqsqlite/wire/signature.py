@@ -30,6 +30,7 @@ is_key_id = re.compile(_KEY_ID, re.ASCII).fullmatch
 _match_credential = re.compile(
     rf"(?P<key>{_KEY_ID})/(?P<date>\d{{8}})/(?P<region>[a-z0-9-]+)/sqs/aws4_request", re.ASCII
 ).fullmatch
+_collapse = re.compile(rb"[ \t]+").sub
 _is_signature = re.compile(r"[0-9a-f]{64}").fullmatch
 _is_time = re.compile(r"\d{8}T\d{6}Z", re.ASCII).fullmatch
 
@@ -178,7 +179,7 @@ def _check_time(signed: Signed, now: datetime) -> None:
 
 def sign(exchange: Exchange, signed: Signed, secret: str) -> str:
     """The signature that this request has under this secret, in hexadecimal."""
-    digest = sha256(_canonical_request(exchange, signed).encode()).hexdigest()
+    digest = sha256(_canonical_request(exchange, signed)).hexdigest()
     to_sign = f"{ALGORITHM}\n{signed.time_text}\n{signed.scope}\n{digest}"
     return hmac.digest(_signing_key(secret, signed.scope), to_sign.encode(), "sha256").hex()
 
@@ -192,19 +193,20 @@ def _signing_key(secret: str, scope: str) -> bytes:
     return key
 
 
-def _canonical_request(exchange: Exchange, signed: Signed) -> str:
-    headers = "".join(
-        f"{name}:{' '.join(exchange.header(name.encode('latin-1')).split())}\n"
-        for name in signed.signed_headers
+def _canonical_request(exchange: Exchange, signed: Signed) -> bytes:
+    """Of the headers' bytes as they came, in whatever encoding."""
+    names = [name.encode("latin-1") for name in signed.signed_headers]
+    headers = b"".join(
+        b"%s:%s\n" % (name, _collapse(b" ", exchange.headers.get(name, b"").strip(b" \t"))) for name in names
     )
-    return "\n".join(
+    return b"\n".join(
         (
-            exchange.method,
-            _canonical_path(exchange.path.decode("latin-1")),
-            _canonical_query(exchange),
+            exchange.method.encode(),
+            _canonical_path(exchange.path.decode("latin-1")).encode(),
+            _canonical_query(exchange).encode(),
             headers,
-            ";".join(signed.signed_headers),
-            sha256(exchange.body).hexdigest(),
+            b";".join(names),
+            sha256(exchange.body).hexdigest().encode(),
         )
     )
 

@@ -11,10 +11,14 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqsqlite.service.keys import add_key
 from sqsqlite.wire import signature
 from sqsqlite.wire.failures import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
+from sqsqlite.wire.keyed_access import KeyedAccess
 from sqsqlite.wire.signature import check_signature, is_signed, read_signature
 from tests.wire.exchanges import HOST, KEY, SECRET, exchange, from_botocore, presigned, signed
+from tests.wire.raw import ask
+from tests.wire.serving import serving
 
 
 def check(asked, secret=SECRET, now=None):
@@ -55,6 +59,43 @@ def test_whatever_url_botocore_presigns_is_accepted(path, parameters, expires):
     request = AWSRequest("GET", f"http://{HOST}/{quote('/'.join(path))}", params=parameters)
     SigV4QueryAuth(Credentials(KEY, SECRET), "sqs", "us-east-1", expires).add_auth(request)
     check(from_botocore(request))
+
+
+def signed_with(headers):
+    """A request over which botocore signs these headers, before they are sent."""
+    sent = {"X-Amz-Target": "AmazonSQS.ListQueues", **headers}
+    request = AWSRequest("POST", f"http://{HOST}/", headers=sent, data=b"{}")
+    SigV4Auth(Credentials(KEY, SECRET), "sqs", "us-east-1").add_auth(request)
+    return request
+
+
+@pytest.mark.parametrize("value", ["café", "voilà x", "…", "日本"])
+def test_headers_are_taken_as_the_bytes_that_came(value):
+    request = signed_with({"X-Amz-Meta": value})
+    del request.headers["X-Amz-Meta"]
+    check(changed(from_botocore(request), headers={b"x-amz-meta": value.encode()}))
+
+
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [(["a", "b"], "a,b"), (["a", "b", "a"], "a,b,a"), (["a  b ", "c"], "a b,c"), (["", "b"], ",b")],
+)
+def test_header_that_is_sent_twice_is_signed_as_one(lines, value, store):
+    key = store.write(add_key, "111122223333", "")
+    with serving(store, KeyedAccess(store)) as url:
+        host = url.removeprefix("http://")
+        request = AWSRequest(
+            "POST",
+            url,
+            headers={"X-Amz-Target": "AmazonSQS.ListQueues", "X-Amz-Meta": value, "Host": host},
+            data=b"{}",
+        )
+        SigV4Auth(Credentials(key.access_key_id, key.secret_access_key), "sqs", "us-east-1").add_auth(request)
+        del request.headers["X-Amz-Meta"]
+        sent = [*request.headers.items(), *(("X-Amz-Meta", line) for line in lines)]
+        head = "".join(f"{name}: {value}\r\n" for name, value in sent)
+        answer = ask(url, f"POST / HTTP/1.1\r\n{head}Content-Length: 2\r\n\r\n{{}}".encode())
+    assert answer.status == 200, answer.body
 
 
 def test_parts_of_a_signature_are_read():
