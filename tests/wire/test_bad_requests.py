@@ -118,6 +118,12 @@ def test_form_that_cannot_be_read_is_refused(url, name):
     assert len(message) < 300
 
 
+def test_form_may_have_utf_8_that_is_not_encoded(url):
+    assert ask(url, post("Action=SendMessage&QueueUrl=q&MessageBody=naïve".encode(), FORM)).status == 200
+    received = json.loads(ask(url, json_of(b"ReceiveMessage", b'{"QueueUrl":"q"}')).body)
+    assert [message["Body"] for message in received["Messages"]] == ["naïve"]
+
+
 def test_form_without_an_action_is_no_operation(url):
     answer = ask(url, post(b"Version=2012-11-05", FORM))
     assert (answer.status, answer.body) == (404, b"<UnknownOperationException/>")

@@ -11,7 +11,26 @@ from sqsqlite.errors import InvalidParameterValue
 from sqsqlite.wire.urlencoded import MOST_FIELDS, parse_form
 
 # No byte's encoding ends in the next part.
-PARTS = ["a", "B", "%41", "%3d", "%3D", "%26", "%C3%A9", "%00", "%0A", "%0D", "=", "==", "+", "&", "_", " "]
+PARTS = [
+    "é",
+    "日",
+    "a",
+    "B",
+    "%41",
+    "%3d",
+    "%3D",
+    "%26",
+    "%C3%A9",
+    "%00",
+    "%0A",
+    "%0D",
+    "=",
+    "==",
+    "+",
+    "&",
+    "_",
+    " ",
+]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
