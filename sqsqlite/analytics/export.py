@@ -33,7 +33,9 @@ def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str
     """A row a message, of facts with all message ids.
 
     Only types that every reader of Parquet has: 64-bit numbers, UTF-8, timestamps in UTC. `taken_at` is the snapshot's
-    instant: snapshots of the same queue are told apart by it. `queue` and `day` become folders.
+    instant: snapshots of the same queue are told apart by it. `queue_folder` and `day` become folders. Readers guess
+    a folder's type by how it looks, which makes one number of the queues 7 and 007: so `queue` is a column of the
+    files, and the folder's name begins with a letter.
 
     Args:
         names: of queues; all unless said.
@@ -60,6 +62,7 @@ def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str
         "size_bytes",
         "group_id",
         "queue",
+        F.concat(F.lit("q-"), "queue").alias("queue_folder"),
         # No way through a timestamp: its day would be that of the session's time zone.
         F.date_add(F.to_date(F.lit("1970-01-01")), whole_part("sent_at", _DAY_MS).cast("int")).alias("day"),
     )
@@ -73,7 +76,9 @@ def write_parquet(rows: "DataFrame", folder: str, *, replace: bool = False) -> N
     """
     mode = "overwrite" if replace else "append"
     with _instants_of_64_bits(rows.sparkSession):
-        rows.write.mode(mode).partitionBy("queue", "day").option("compression", "snappy").parquet(folder)
+        rows.write.mode(mode).partitionBy("queue_folder", "day").option("compression", "snappy").parquet(
+            folder
+        )
 
 
 @contextmanager

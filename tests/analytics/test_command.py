@@ -225,8 +225,8 @@ def test_exports_add_snapshots_by_queue_and_day(run, session, busy_file, tmp_pat
         "QueueDoesNotExist: order: no such queue"
         in run("export", "--parquet", "lake", "--queue", "order").err
     )
-    assert (tmp_path / "lake" / "queue=orders").is_dir()
-    days = {path.name for path in (tmp_path / "lake" / "queue=orders").iterdir() if path.is_dir()}
+    days = {path.name for path in (tmp_path / "lake" / "queue_folder=q-orders").iterdir()}
+    assert days
     assert all(day.startswith("day=20") for day in days)
     ids = [row.message_id for row in lake.where("queue = 'orders'").select("message_id").distinct().collect()]
     with sqsqlite.connect(busy_file) as sqs:

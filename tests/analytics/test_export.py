@@ -1,6 +1,7 @@
 """`sqsqlite export`: what is in the folder afterwards, as readers see it."""
 
 import time
+from collections import Counter
 
 import pytest
 
@@ -84,3 +85,18 @@ def test_instants_are_64_bit_ones_whatever_the_session_writes(run, session, sett
     types = footer.getFileMetaData().getSchema().toString()
     assert "int64 taken_at (TIMESTAMP(MICROS,true))" in types
     assert "int96" not in types
+
+
+def test_queues_keep_their_names_whatever_these_look_like(run, sqs, lake, tmp_path):
+    """Readers guess the types of folders: 007 and 7 would be one number, and a name of Hive's no queue at all."""
+    names = ["007", "7", "1e3", "2026-11-21", "true", "NaN", "__HIVE_DEFAULT_PARTITION__", "jobs-1.fifo"]
+    for name in names:
+        queue = sqs.create_queue(name, fifo=name.endswith(".fifo"))
+        queue.send("hello", **({"group_id": "a", "deduplication_id": "a"} if ".fifo" in name else {}))
+    assert run("export", "--parquet", "lake").code == 0
+    assert Counter(row.queue for row in lake().collect()) == Counter(names)
+    assert {path.name for path in (tmp_path / "lake").glob("queue*")} == {
+        f"queue_folder=q-{name}" for name in names
+    }
+    assert dict(lake().dtypes)["queue_folder"] == "string"
+    assert lake().where("queue_folder = 'q-007'").count() == 1
