@@ -6,6 +6,7 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
@@ -179,6 +180,7 @@ class Application:
             exchange.account_id = caller.account_id
             request = self._read(protocol, exchange, kind, caller)
             exchange.queue = _queue_of(request)
+            client.check = partial(self._access.authorize, exchange, identity, request, caller)
             caller = self._access.authorize(exchange, identity, request, caller)
             return protocol.answer(exchange, kind, await self._execute(request, caller, client))
         except SQSError as error:
@@ -229,10 +231,14 @@ class _Client:
     Args:
         receive: gives a message when the connection is closed.
         is_gone: whether it is, at this very moment; False where the server can't tell.
+
+    Attributes:
+        check: whether they may still do what they ask, once they were asked who they are: raises AccessDenied.
     """
 
     def __init__(self, receive: Receive, is_gone: Callable[[], bool]) -> None:
         self.is_gone = is_gone
+        self.check: Callable[[], object] = _never
         self._receive = receive
         self._watch: asyncio.Task[None] | None = None
 

@@ -37,6 +37,10 @@ class Client(Protocol):
     def gone(self) -> "asyncio.Future[None]":
         """Begin to watch the connection: the future ends when they have closed it."""
 
+    @property
+    def check(self) -> Callable[[], object]:
+        """Raises AccessDenied where they may not receive any more."""
+
 
 class Poll:
     """One ReceiveMessage that waits. `until`: milliseconds since 1970 UTC."""
@@ -233,6 +237,8 @@ class Polls:
     async def claim(self, poll: Poll) -> tuple[bool, int | None]:
         """Try to answer a poll. Whether it was, with messages or an error; and if not, when to try again."""
         try:
+            # What they may do can have been taken away while they waited.
+            poll.client.check()
             claimed = await self._commits.submit(_claim_unless, poll.is_over, poll.request, poll.caller)
         except Exception as error:  # noqa: BLE001 - it is the answer
             if not poll.answer.done():

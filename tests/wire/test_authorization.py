@@ -1,6 +1,7 @@
 """Accounts of one file: apart from each other, except by the policies of their queues."""
 
 import json
+import threading
 from datetime import UTC, datetime
 
 import boto3
@@ -420,3 +421,19 @@ def test_what_can_not_be_told_lets_nobody_in(unknown):
 def test_policy_without_a_word_of_it_says_nothing():
     other = {"Principal": {"AWS": OWNER}}
     assert decision({**ALLOW, **other}, {**DENY, **other}) is None
+
+
+def test_those_who_wait_receive_nothing_once_their_permission_is_taken_away(store, owner, guest):
+    queue_url = owner.create_queue(QueueName="empty")["QueueUrl"]
+    owner.add_permission(QueueUrl=queue_url, Label="once", AWSAccountIds=[GUEST], Actions=["ReceiveMessage"])
+    denials = []
+    waiting = threading.Thread(
+        target=lambda: denials.append(denied(guest.receive_message, QueueUrl=queue_url, WaitTimeSeconds=20))
+    )
+    waiting.start()
+    store.clock.until_waiting(1)
+    owner.remove_permission(QueueUrl=queue_url, Label="once")
+    owner.send_message(QueueUrl=queue_url, MessageBody="of the owner")
+    waiting.join(20)
+    assert len(denials) == 1
+    assert len(owner.receive_message(QueueUrl=queue_url)["Messages"]) == 1
