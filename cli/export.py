@@ -1,5 +1,6 @@
 """`sqsqlite export`: messages as Parquet files, snapshot by snapshot."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,16 @@ from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
 
 
+def _folder(context: click.Context, parameter: click.Parameter, given: str) -> Path:
+    if re.match("[A-Za-z][A-Za-z0-9+.-]+:/", given):  # a drive of Windows has one letter
+        raise click.BadParameter(
+            f"{given}: a folder of this machine or of a shared file system is wanted, not a URL.",
+            context,
+            parameter,
+        )
+    return Path(given)
+
+
 @click.command("export")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option(
@@ -18,7 +29,8 @@ from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
     "folder",
     metavar="DIR",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
+    callback=_folder,
     help="The folder to add to; made if it is not there.",
 )
 @click.option(
@@ -62,8 +74,7 @@ def export(
             tables = read_facts(session, facts, READS, partitions=partitions)
             check_queues(names, tables["queues"], paths)
             rows = message_rows(tables["messages"], tables["queues"], names)
-            write_parquet(rows, str(folder.absolute()))
-            count = rows.count() if names else facts.messages
+            count = write_parquet(rows, folder)
     for problem in facts.problems.values():
         line.say(f"problem: {problem}")
     line.print_rows(

@@ -1,8 +1,13 @@
 """Messages as Parquet: one partition a queue and day of sending, one batch of files a snapshot."""
 
+import re
+import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from sqsqlite.analytics.expressions import uuid_text, whole_part
 
@@ -10,6 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DAY_MS = 86_400_000
+_FOLDERS = ("queue_folder", "day")
+_HIDDEN = ".export-"
+_ABANDONED_S = 86_400
 
 READS: Mapping[str, tuple[str, ...]] = {
     "queues": ("fifo", "max_receive_count"),
@@ -68,17 +76,59 @@ def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str
     )
 
 
-def write_parquet(rows: "DataFrame", folder: str, *, replace: bool = False) -> None:
-    """Add the rows to the folder, or put them in the place of what it holds.
+def write_parquet(rows: "DataFrame", folder: Path) -> int:
+    """Add the rows to the folder, beside files of earlier snapshots.
+
+    Spark writes into a hidden folder of this call alone, whose files are then renamed: in one folder Spark's committer
+    removes at its end what other writers have under way. A run that is killed leaves the hidden folder, which readers
+    pass over and a run of a day later removes.
 
     Args:
-        folder: made if it is not there. Files of earlier snapshots stay as they are.
+        folder: on a disk of this machine, or on a cluster a folder that all machines see under this name; made if it
+            is not there.
+
+    Returns:
+        How many rows the files have that were added.
     """
-    mode = "overwrite" if replace else "append"
-    with _instants_of_64_bits(rows.sparkSession):
-        rows.write.mode(mode).partitionBy("queue_folder", "day").option("compression", "snappy").parquet(
-            folder
-        )
+    lake = folder.absolute()
+    lake.mkdir(parents=True, exist_ok=True)
+    _sweep(lake)
+    own = lake / f"{_HIDDEN}{uuid4()}"
+    try:
+        with _instants_of_64_bits(rows.sparkSession):
+            rows.write.partitionBy(*_FOLDERS).parquet(_url(own), compression="snappy")
+            count = _count(rows.sparkSession, own)
+        for part in _parts(own):
+            target = lake / part.relative_to(own)  # a name with a UUID of Spark's
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.rename(target)
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+    return count
+
+
+def _sweep(lake: Path) -> None:
+    """Remove what runs that were killed have left."""
+    for left in lake.glob(f"{_HIDDEN}*"):
+        with suppress(FileNotFoundError):  # another run has removed it
+            if left.stat().st_mtime < time.time() - _ABANDONED_S:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _url(folder: Path) -> str:
+    """As Hadoop reads it, unquoted: a path alone would be one of its default file system."""
+    return f"file:///{folder.as_posix().lstrip('/')}"
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("part-*.parquet"))
+
+
+def _count(session: "SparkSession", folder: Path) -> int:
+    if not _parts(folder):
+        return 0
+    name = re.sub(r"([][{}*?\\])", r"\\\1", _url(folder))  # Spark reads globs
+    return session.read.parquet(name).count()
 
 
 @contextmanager

@@ -1,11 +1,14 @@
 """`sqsqlite export`: what is in the folder afterwards, as readers see it."""
 
+import os
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import sqsqlite
+from sqsqlite.analytics.export import write_parquet
 from tests.cli.runs import runner_on
 
 pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
@@ -100,3 +103,44 @@ def test_queues_keep_their_names_whatever_these_look_like(run, sqs, lake, tmp_pa
     }
     assert dict(lake().dtypes)["queue_folder"] == "string"
     assert lake().where("queue_folder = 'q-007'").count() == 1
+
+
+def test_exports_into_one_folder_at_once_lose_nothing(session, tmp_path):
+    """Spark's own committer would share a folder, which the first to end removes."""
+    rows = session.range(40).selectExpr(
+        "id", "concat('q-', id % 4) AS queue_folder", "DATE '2026-11-21' AS day"
+    )
+    with ThreadPoolExecutor(4) as threads:
+        written = list(threads.map(lambda _: write_parquet(rows, tmp_path / "lake"), range(8)))
+    assert written == [40] * 8
+    assert session.read.parquet(str(tmp_path / "lake")).groupBy("id").count().where("count = 8").count() == 40
+    assert list((tmp_path / "lake").glob(".*")) == []
+
+
+def test_a_crash_leaves_a_hidden_folder_which_is_removed_after_a_day(run, sqs, lake, tmp_path):
+    sqs.create_queue("orders").send("hello")
+    days = {".export-old": 2, ".export-new": 0}
+    for name, age in days.items():
+        part = tmp_path / "lake" / name / "queue_folder=q-orders" / "day=2026-11-21" / "part-0.parquet"
+        part.parent.mkdir(parents=True)
+        part.write_bytes(b"half of a fi")
+        then = time.time() - age * DAY_S
+        os.utime(tmp_path / "lake" / name, (then, then))
+    assert run("export", "--parquet", "lake", "--output", "json").json[0]["messages"] == 1
+    assert lake().count() == 1
+    assert [path.name for path in (tmp_path / "lake").glob(".*")] == [".export-new"]
+
+
+def test_a_folder_whose_name_has_signs_of_a_glob_is_one_folder(run, sqs, tmp_path):
+    sqs.create_queue("orders").send("hello")
+    assert run("export", "--parquet", "[l]ake {a,b}*", "--output", "json").json[0]["messages"] == 1
+    assert len(parquet_files(tmp_path / "[l]ake {a,b}*")) == 1
+
+
+@pytest.mark.parametrize("target", ["hdfs://name/lake", "s3a://bucket/lake", "file:///lake"])
+def test_a_url_is_refused(run, sqs, target, tmp_path):
+    sqs.create_queue("orders")
+    refused = run("export", "--parquet", target)
+    assert refused.code == 2
+    assert f"{target}: a folder of this machine" in " ".join(refused.err.split())
+    assert not list(tmp_path.glob("*:"))
