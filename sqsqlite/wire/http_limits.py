@@ -1,5 +1,6 @@
 """What a client may ask of the endpoint before it has asked for anything: sizes, numbers and times of HTTP itself."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -22,6 +23,8 @@ class HttpLimits:
         short_bytes: of bodies that each connection may hold besides the next limit.
         bodies_bytes: of all bodies at once beyond these. Then the body that has been coming for longest is refused
             (503), so that nobody keeps others out by sending slowly.
+        unread_bytes: of answers that were written and that their clients do not take. Beyond that the client that has
+            taken nothing for longest is left.
     """
 
     head_bytes: int = 32 * 1024
@@ -35,6 +38,7 @@ class HttpLimits:
     connections: int = 5_000
     short_bytes: int = 64 * 1024
     bodies_bytes: int = 256 * 1024 * 1024
+    unread_bytes: int = 128 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -44,10 +48,12 @@ class Shared:
     Attributes:
         refused: called with status, reason and the client's address of each request that was refused as HTTP.
         bodies_bytes: of the bodies that were read, or are being read, and not answered; without the short ones.
+        unread: connections whose clients do not take their answers, the longest first.
         receiving: refuses the long body that a connection is receiving, the first to begin first.
     """
 
     limits: HttpLimits
     refused: Callable[[int, str, str | None], None]
     bodies_bytes: int = 0
+    unread: dict[asyncio.Protocol, asyncio.Transport] = field(default_factory=dict)
     receiving: dict[object, Callable[[], None]] = field(default_factory=dict)

@@ -75,6 +75,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._asked: deque[_Asked] = deque()  # not answered yet, the first is being carried out
         self._wrong: tuple[int, str] | None = None
         self._is_over = False
+        self._is_held_up = False  # the next request waits until the client takes its answer
 
     # --- The connection
 
@@ -92,6 +93,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self._watch is not None:
             self._watch.cancel()
         self._is_over = True
+        self._shared.unread.pop(self, None)
         for request in self._asked:
             # uvicorn tells the last one alone.
             request.cycle.disconnected = True
@@ -145,14 +147,27 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(503, "The server is being stopped.")
 
     def pause_writing(self) -> None:
-        """The client does not take its answer."""
+        """The client does not take its answer: leave those who have taken nothing for longest, if it is too much."""
         self._unread_since = self.loop.time()
         super().pause_writing()
+        self.flow.pause_reading()
+        unread = self._shared.unread
+        unread[self] = self.transport
+        size = sum(transport.get_write_buffer_size() for transport in unread.values())
+        while size > self._limits.unread_bytes:
+            transport = unread.pop(next(iter(unread)))
+            size -= transport.get_write_buffer_size()
+            transport.abort()
 
     def resume_writing(self) -> None:
         """It does again."""
         self._unread_since = None
+        self._shared.unread.pop(self, None)
         super().resume_writing()
+        self.flow.resume_reading()
+        if self._is_held_up:
+            self._is_held_up = False
+            self._go_on()
 
     def _look(self) -> None:
         """Whether the client keeps to the time limits."""
@@ -197,7 +212,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         cycle = self.cycle
         self._asked.append(_Asked(cycle))
-        if len(self.pipeline) <= self._limits.pipelined // 2:
+        if len(self.pipeline) <= self._limits.pipelined // 2 and not self.flow.write_paused:
             # uvicorn reads no further, and so would not hear that the client has gone.
             self.flow.resume_reading()
         self.scope["extensions"] = {
@@ -233,6 +248,13 @@ class HttpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """A request was answered."""
         self._hold(-self._asked.popleft().body_bytes)
+        if self.flow.write_paused:
+            # The next answer would wait in memory too.
+            self._is_held_up = True
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
         is_last = not self.pipeline
         super().on_response_complete()
         if is_last and self._wrong is not None:

@@ -1,5 +1,6 @@
 """Requests that are not HTTP as it should be, or ask too much of it: each is refused, and nobody else notices."""
 
+import contextlib
 import json
 
 import pytest
@@ -407,6 +408,25 @@ def test_client_that_reads_no_answers_is_left(hasty, store):
         while connection.send(receive):
             pass
     assert ask(hasty, LIST_QUEUES).status == 200
+
+
+def test_answers_that_nobody_reads_are_bounded(store):
+    """The connection that has taken nothing for longest is closed; others are not."""
+    message = b'{"QueueUrl":"q","MessageBody":"%s"}' % (b"x" * 1_000_000)
+    receive = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","VisibilityTimeout":0,"MaxNumberOfMessages":10}')
+    with serving(store, http_limits=HttpLimits(unread_bytes=15_000_000)) as url, contextlib.ExitStack() as held:
+        ask(url, get(b"Host: a", target=b"/?Action=CreateQueue&QueueName=q"))
+        for _ in range(10):
+            assert ask(url, json_of(b"SendMessage", message)).status == 200
+        deaf = [held.enter_context(Connection(url)) for _ in range(5)]
+        for connection in deaf:
+            connection.send(receive + LIST_QUEUES)
+            while not connection.has_answer():
+                pass
+        with pytest.raises((AssertionError, ConnectionResetError)):
+            deaf[0].answer()
+        assert len(json.loads(deaf[4].answer().body)["Messages"]) == 10
+        assert b"<ListQueuesResult>" in deaf[4].answer().body
 
 
 def test_long_poll_may_take_longer_than_any_limit(hasty, store, clock):
