@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
 import msgspec
 
-from sqsqlite.names import queue_name
+from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
 from sqsqlite.message_attributes import TRACE_HEADER, MessageAttributeValue
+from sqsqlite.names import queue_name
 from sqsqlite.requests import ReceiveMessage, SendMessage
 from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
@@ -158,12 +158,12 @@ class Application:
             len(exchange.body),
             len(answer.body),
             exchange.cause,
+            exchange.user,
+            exchange.access_key_id,
         )
         for observe in self._observers:
             observe(served)
 
-            exchange.user,
-            exchange.access_key_id,
     async def _answer(self, exchange: Exchange, client: "_Client") -> Answer:
         protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
         try:
@@ -262,12 +262,6 @@ def _never() -> bool:
     return False
 
 
-def _queue_of(request: "Request") -> str:
-    """The name of the queue that a request names, empty if it names none."""
-    named: str = getattr(request, "queue_url", "") or getattr(request, "queue_name", "")
-    try:
-        return queue_name(named)[1]
-    except SQSError:
 def _by_name(headers: Headers) -> dict[bytes, bytes]:
     """Headers by their names; those given twice joined, which RFC 9110, section 5.3, calls the same."""
     found = dict(headers)
@@ -288,6 +282,12 @@ def _traced(exchange: Exchange, request: "Request") -> "Request":
     return msgspec.structs.replace(request, message_system_attributes={TRACE_HEADER: value})
 
 
+def _queue_of(request: "Request") -> str:
+    """The name of the queue that a request names, empty if it names none."""
+    named: str = getattr(request, "queue_url", "") or getattr(request, "queue_name", "")
+    try:
+        return queue_name(named)[1]
+    except SQSError:
         return ""
 
 

@@ -95,7 +95,6 @@ def read_signature(exchange: Exchange) -> Signed:
     )
 
 
-def _presigned(query: dict[str, str]) -> Signed:
 def key_id_as_given(exchange: Exchange) -> str:
     """What stands where the key id should, in a signature that can't be read. For the log: ASCII, at most 128 of it."""
     text = _query_fields(exchange).get("X-Amz-Credential")
@@ -104,6 +103,7 @@ def key_id_as_given(exchange: Exchange) -> str:
     return re.split(r"[/,\s]", text, maxsplit=1)[0][:128].encode("ascii", "backslashreplace").decode()[:128]
 
 
+def _presigned(query: dict[str, str]) -> Signed:
     access_key_id, scope = _credential(query.get("X-Amz-Credential", ""))
     expires = query.get("X-Amz-Expires", "")
     if query.get("X-Amz-Algorithm") != ALGORITHM or not _is_signature(query["X-Amz-Signature"]):
