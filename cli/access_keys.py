@@ -6,6 +6,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
+from sqsqlite.cli.private_files import advise_privacy
 from sqsqlite.cli.queues import yes_option
 from sqsqlite.names import DEFAULT_ACCOUNT_ID
 
@@ -138,3 +139,4 @@ def _print_secret(line: CommandLine, key: "NewKey") -> None:
             }
         ]
     )
+    advise_privacy(line, line.path)

@@ -12,6 +12,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure, failure_of
+from sqsqlite.cli.private_files import advise_privacy
 from sqsqlite.cli.server_end import Stopper, close
 from sqsqlite.cli.signals import handled_by
 from sqsqlite.errors import SQSQLiteError
@@ -156,8 +157,7 @@ def _read_keys(line: CommandLine, options: dict[str, Any]) -> None:
     from sqsqlite.wire.key_file import KeyFile
 
     options["key_file"] = KeyFile(options["key_file"])
-    if not options["key_file"].is_private:
-        line.say(f"{options['key_file'].path}: others can read these secrets: chmod 600 is advised")
+    advise_privacy(line, options["key_file"].path)
 
 
 def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
@@ -175,7 +175,10 @@ def _is_keyed(line: CommandLine, options: dict[str, Any]) -> bool:
         return options["key_file"] is not None
     from sqsqlite.service.keys import has_keys
 
-    return has_keys(line.open())
+    if line.exists and has_keys(line.open()):
+        advise_privacy(line, line.path)
+        return True
+    return options["key_file"] is not None
 
 
 def _refuse_strangers(host: str) -> None:

@@ -10,7 +10,6 @@ The section is the key's user for policies; `default` is the account itself. Wit
 """
 
 import configparser
-import os
 from pathlib import Path
 
 from sqsqlite.errors import InvalidParameterValue, SQSQLiteError
@@ -48,11 +47,6 @@ class KeyFile:
             self._keys = _read(self.path)
             self._state = state
         return self._keys.get(access_key_id)
-
-    @property
-    def is_private(self) -> bool:
-        """Whether nobody but its owner may read it."""
-        return os.name != "posix" or not self.path.stat().st_mode & 0o077
 
     def _look(self) -> tuple[int, int, int]:
         try:

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 ACCOUNT = "111122223333"
@@ -14,6 +16,17 @@ def test_key_is_made_with_the_file_and_its_secret_is_shown_once(run, path):
     [row] = shown.rows
     assert (row["access_key_id"], row["account"], row["user"]) == (key["access_key_id"], ACCOUNT, "worker")
     assert row["expires_at"] is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+def test_file_that_others_can_read_is_told_of(run, path):
+    made = run("keys", "add")
+    path.chmod(0o640)
+    told = f"{path}: others can read these secrets: chmod 600 is advised"
+    for again in (run("keys", "add"), run("keys", "rotate", made.rows[0]["access_key_id"])):
+        assert told in again.err
+    path.chmod(0o600)
+    assert "chmod" not in run("keys", "add").err
 
 
 def test_key_is_of_the_account_without_a_server_unless_said(run):

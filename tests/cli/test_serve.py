@@ -131,6 +131,7 @@ def test_key_that_is_made_or_removed_meanwhile_holds(run, path, sqs):
         [key] = run("keys", "add").rows
         client = server.client(key)
         client.send_message(QueueUrl="orders", MessageBody="signed")
+        server.until_said(f"{path}: others can read these secrets: chmod 600 is advised")
         # Within a tenth of a second; each request looks at the time.
         while ask(server.url)[0] == 200:
             pass

@@ -1,7 +1,5 @@
 """Access keys in the queue's file, and in a file of credentials."""
 
-import os
-
 import pytest
 
 from sqsqlite.errors import InvalidParameterValue
@@ -200,10 +198,3 @@ def test_credentials_file_is_refused_without_showing_a_secret(tmp_path, text, re
 def test_credentials_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(BadKeyFile, match="No such file"):
         KeyFile(tmp_path / "nowhere")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
-def test_credentials_file_is_private_if_its_owner_alone_can_read_it(credentials):
-    assert KeyFile(credentials).is_private
-    credentials.chmod(0o640)
-    assert not KeyFile(credentials).is_private
