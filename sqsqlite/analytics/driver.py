@@ -7,9 +7,11 @@ fetch goes by Maven coordinates, through the Ivy that PySpark ships: no Maven is
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,8 @@ SHA256 = "f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639"
 CLASS = "org.sqlite.JDBC"
 ENVIRONMENT = "SQSQLITE_JDBC_JAR"
 FETCH_SECONDS = 120
+JAVA_SECONDS = 30
+JAVA_VERSION = 17
 # Debian's package libxerial-sqlite-jdbc-java: another version, so only where nothing else can be had.
 DEBIAN_JAR = Path("/usr/share/java/sqlite-jdbc.jar")
 
@@ -59,6 +63,22 @@ def driver_jar(given: str | os.PathLike[str] | None = None, *, fetch: bool = Tru
         if DEBIAN_JAR.is_file():
             return DEBIAN_JAR
         raise
+
+
+def check_driver(jar: Path) -> None:
+    """Refuse a file that is no driver before Spark tells of a class that it does not find.
+
+    Raises:
+        DriverMissing: it is no jar, or has no driver of SQLite's in it.
+    """
+    try:
+        with zipfile.ZipFile(jar) as found:
+            found.getinfo(CLASS.replace(".", "/") + ".class")
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise DriverMissing(
+            f"{jar}: it is no JDBC driver of SQLite, as it has no {CLASS}. One is {GROUP}:{ARTIFACT}:{VERSION}, which "
+            "`sqsqlite analytics fetch-driver` fetches"
+        ) from error
 
 
 def cached_jar() -> Path:
@@ -137,6 +157,30 @@ def java_command() -> str:
             f"Spark needs Java 17 or newer: {where} (Debian: apt-get install openjdk-17-jre-headless)"
         )
     return found
+
+
+def check_java(java: str) -> None:
+    """Refuse a Java that is too old for Spark, or does not run.
+
+    Raises:
+        JavaMissing: says which, and what to do.
+    """
+    try:
+        run = subprocess.run(  # noqa: S603 # Java, with an argument of our own
+            [java, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise JavaMissing(f"Spark needs Java 17 or newer: {java} does not run ({error})") from error
+    told = run.stderr + run.stdout
+    version = re.search(r'version "(?:1\.)?(\d+)', told)
+    if run.returncode or version is None:
+        line = told.strip().partition("\n")[0]
+        raise JavaMissing(f"Spark needs Java 17 or newer: {java} does not run ({line or 'it says nothing'})")
+    if int(version[1]) < JAVA_VERSION:
+        raise JavaMissing(
+            f"Spark needs Java 17 or newer: {java} is Java {version[1]}. JAVA_HOME names another "
+            "(Debian: apt-get install openjdk-17-jre-headless)"
+        )
 
 
 def _missing(why: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from sqsqlite.analytics import statements as sql
 from sqsqlite.analytics.errors import NoFacts
 from sqsqlite.analytics.paths import path_text
-from sqsqlite.errors import CannotOpen, DiskFull, NotAdopted, StoreError
+from sqsqlite.errors import CannotOpen, DiskFull, NotAdopted, ReadOnlyFile, StoreError
 from sqsqlite.store import create, ddl, driver, meta
 from sqsqlite.store.connections import Connection, connect, disconnect, uri
 from sqsqlite.store.driver import dbapi
@@ -154,6 +154,16 @@ def _open(path: Path) -> Connection:
     """A connection to a file that holds queues."""
     if not path.is_file():
         raise CannotOpen(f"{path}: there is no such file")
+    try:
+        return _connect(path)
+    except ReadOnlyFile as error:
+        raise ReadOnlyFile(
+            f"{error}. Reports too must be allowed to write the file's folder, as SQLite's WAL needs it; or report on "
+            "a backup (`sqsqlite backup`)"
+        ) from error
+
+
+def _connect(path: Path) -> Connection:
     # Not `ro`: SQLite opens an attached file with the rights of the first. Nothing is written to this one, but whoever
     # closes it last carries its WAL over, so that has to be synced.
     connection = connect(path, synchronous="FULL", busy_timeout=BUSY_TIMEOUT)

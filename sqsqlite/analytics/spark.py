@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqsqlite.analytics.driver import driver_jar, java_command
+from sqsqlite.analytics.driver import check_driver, check_java, driver_jar, java_command
 from sqsqlite.analytics.errors import SparkFailed, SparkMissing
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def spark_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkMissing("PySpark is not installed: pip install 'sqsqlite[spark]'") from error
+    check_driver(found)
     running = _running()
     if running is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         if master or conf:
@@ -66,8 +67,8 @@ def spark_session(
         add_driver(session, found)
         yield session
         return
-    java_command()
-    session = _start(master or "local[*]", dict(conf or {}), found)
+    java = java_command()
+    session = _start(master or "local[*]", dict(conf or {}), found, java)
     try:
         yield session
     finally:
@@ -93,7 +94,7 @@ def add_driver(session: "SparkSession", jar: Path) -> None:
     session.sql(f"ADD JAR '{name}'")
 
 
-def _start(master: str, conf: Mapping[str, str], jar: Path) -> "SparkSession":
+def _start(master: str, conf: Mapping[str, str], jar: Path, java: str) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     # Spark would take the first python3 on the PATH, which may know nothing of this environment.
@@ -109,6 +110,7 @@ def _start(master: str, conf: Mapping[str, str], jar: Path) -> "SparkSession":
             with _standard_error_in(log.fileno()):
                 session = _started(builder)
         except Exception as error:
+            check_java(java)
             log.seek(0)
             lines = log.read().decode(errors="replace").splitlines()[-_LOG_LINES:]
             raise SparkFailed("\n".join((f"Spark did not start: {error}", *lines))) from error

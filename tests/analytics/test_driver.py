@@ -1,14 +1,16 @@
 """Where the JDBC driver is looked for, in which order, and what is said where it is not to be had."""
 
 import hashlib
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from sqsqlite.analytics import driver
+from sqsqlite.analytics import driver, spark
 from sqsqlite.analytics.errors import DriverMissing, JavaMissing
 
 BYTES = b"a driver, as far as its digest goes"
@@ -168,6 +170,48 @@ def test_without_pyspark_the_extra_is_named(home):
     assert (
         "SparkMissing: PySpark is not installed: pip install 'sqsqlite[spark]'" in program(home, text).stderr
     )
+
+
+@pytest.mark.parametrize("text", ["no jar at all", None], ids=["text", "another jar"])
+def test_a_jar_without_the_driver_is_told(home, text):
+    jar = home / "another.jar"
+    if text is None:
+        with zipfile.ZipFile(jar, "w") as made:
+            made.writestr("org/h2/Driver.class", b"")
+    else:
+        jar.write_text(text)
+    with pytest.raises(DriverMissing, match=r"another\.jar: it is no JDBC driver of SQLite.*fetch-driver"):
+        driver.check_driver(jar)
+    with pytest.raises(DriverMissing), spark.spark_session(jar=jar):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "is Java 11. JAVA_HOME names another"),
+        ("echo 'java version \"1.8.0_392\"' >&2", "is Java 8. "),
+        (
+            "echo 'Error: could not find libjava.so' >&2; exit 1",
+            "does not run .Error: could not find libjava.so",
+        ),
+        ("exit 3", "does not run .it says nothing"),
+    ],
+)
+def test_a_java_that_can_t_run_spark_is_named(home, monkeypatch, script, said):
+    monkeypatch.undo()
+    java = lay(home / "bin" / "java", b"#!/bin/sh\n" + script.encode() + b"\n")
+    java.chmod(0o755)
+    with pytest.raises(JavaMissing, match=f"Spark needs Java 17 or newer: {java} {said}"):
+        driver.check_java(str(java))
+    done = program(
+        home,
+        "import sys; from sqsqlite.analytics import spark, driver; spark.check_driver = lambda jar: None\n"
+        "with spark.spark_session(jar=sys.executable): pass",
+        JAVA_HOME=str(home),
+        PATH=f"{home}/bin:{os.environ['PATH']}",
+    )
+    assert f"JavaMissing: Spark needs Java 17 or newer: {java} " in done.stderr
 
 
 def test_java_is_that_of_java_home_else_of_the_path(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -283,3 +284,25 @@ def test_each_file_of_a_fleet_has_its_own_instant(session, tmp_path):
     ]
     fleet = running.rows_of(catalogue.make("fleet", read, catalogue.Options()))
     assert [row["oldest_age_seconds"] for row in fleet] == [100, 101]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root alone can become nobody")
+def test_a_folder_that_a_report_may_not_write_is_told_with_what_to_do(tmp_path):
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to others
+        os.chmod(folder, 0o755)
+        path = make(Path(folder, "queues.db"))
+        path.chmod(0o644)
+        program = (
+            "import os, sys\nfrom sqsqlite.analytics.facts import check_file\n"
+            "os.setgroups([]); os.setgid(65534); os.setuid(65534)\ncheck_file(sys.argv[1])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=50,
+        )
+    assert "ReadOnlyFile: " in done.stderr
+    assert "must be allowed to write the file's folder" in done.stderr
+    assert "sqsqlite backup" in done.stderr
