@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
     from sqsqlite.wire.access import Access
     from sqsqlite.wire.processes import Ready
-    from sqsqlite.wire.server import Server
+    from sqsqlite.wire.server import Server, ServerOptions
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -43,6 +43,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--base-url",
     metavar="URL",
     help="What queue URLs begin with. Default: what the client has asked, its Host header.",
+)
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    help="Without access keys: answer to this name too, beside localhost. May be repeated.",
 )
 @click.option(
     "--keys", "key_file", metavar="FILE", type=_FILE, help="More access keys, as in ~/.aws/credentials."
@@ -126,6 +133,11 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError(
             "--require-tls needs --tls-cert and --tls-key, or --behind-proxy: nothing would be served"
         )
+    for name in options["allowed_hosts"]:
+        if not name or set(name) & set("/@*") or name.count(":") == 1:
+            raise click.UsageError(
+                f"--allowed-host {name}: a name or an address, without scheme, port and wildcard"
+            )
     if options["processes"] > 1 and not hasattr(os, "fork"):
         raise click.UsageError("--processes: this system can't fork, so there can be one process alone")
 
@@ -228,17 +240,22 @@ def _server(line: CommandLine, options: dict[str, Any], listener: "socket.socket
         presents=Options(options["base_url"]),
         log=options["log"],
         metrics_for_all=options["metrics_for_all"],
+        allowed_hosts=options["allowed_hosts"],
     )
     store = line.open()
-    return Server(store, served, _access(store, options), listener)
+    return Server(store, served, _access(store, options, served), listener)
 
 
-def _access(store: "Store", options: dict[str, Any]) -> "Access":
+def _access(store: "Store", options: dict[str, Any], served: "ServerOptions") -> "Access":
     from sqsqlite.wire.keyed_access import KeyedAccess
     from sqsqlite.wire.throttle import Throttled
 
     access = KeyedAccess(
-        store, options["key_file"], require_tls=options["require_tls"], latch=options["latch"]
+        store,
+        options["key_file"],
+        require_tls=options["require_tls"],
+        latch=options["latch"],
+        hosts=served.hosts,
     )
     if not access.is_in_force:
         _refuse_strangers(options["host"])

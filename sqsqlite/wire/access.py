@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from sqsqlite.errors import AccessDenied
 from sqsqlite.names import DEFAULT_ACCOUNT_ID
 from sqsqlite.wire.authorization import authorize, place_of
+from sqsqlite.wire.hosts import Hosts
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
@@ -47,20 +48,34 @@ class OpenAccess:
 
     There is nobody to tell it from, so the policies of its queues are not asked. Those of another account are: the file
     may have had keys.
+
+    Args:
+        hosts: the names by which it may be asked; None: those of loopback alone.
     """
 
-    def __init__(self, store: "Store") -> None:
+    def __init__(self, store: "Store", hosts: Hosts | None = None) -> None:
         self._store = store
+        self._hosts = hosts or Hosts()
 
     def authenticate(self, exchange: "Exchange") -> Identity:
         """The account of a file that is used without a server.
 
         Raises:
-            AccessDenied: a browser sends it for a page of another site, which reaches loopback as its user does.
+            AccessDenied: a browser sends it for a page of another site, which reaches loopback as its user does; or it
+                asks by a name that is none of this server's, as a page does whose site let its name lead here.
         """
         site = exchange.headers.get(b"sec-fetch-site", b"none")
-        if site not in (b"none", b"same-origin"):
+        origin = exchange.headers.get(b"origin")
+        if site not in (b"none", b"same-origin") or not (
+            origin is None or self._hosts.knows_origin(origin.decode("latin-1"))
+        ):
             raise AccessDenied("Without access keys no request is taken from a page of another site.")
+        host = exchange.header(b"host")
+        if not self._hosts.knows(host):
+            raise AccessDenied(
+                f"Without access keys no request is taken for the host {host}. The server's option --allowed-host NAME "
+                "adds a name."
+            )
         return Identity(DEFAULT_ACCOUNT_ID)
 
     def authorize(

@@ -10,6 +10,7 @@ from sqsqlite.service import keys
 from sqsqlite.wire.access import Identity, OpenAccess
 from sqsqlite.wire.authorization import authorize
 from sqsqlite.wire.failures import IncompleteSignature, InvalidClientTokenId, ServiceUnavailable
+from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.key_file import BadKeyFile
 from sqsqlite.wire.latch import Latch
 from sqsqlite.wire.signature import check_signature, is_signed, key_id_as_given, read_signature
@@ -41,6 +42,7 @@ class KeyedAccess:
         now: the wall clock, which signers go by.
         look_seconds: see LOOK_SECONDS.
         latch: whether there are keys, or were, as all processes of a server know it; None: it is one process.
+        hosts: see OpenAccess.
     """
 
     def __init__(
@@ -52,9 +54,10 @@ class KeyedAccess:
         now: Callable[[], datetime] = _now,
         look_seconds: float = LOOK_SECONDS,
         latch: Latch | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         self._store = store
-        self._open = OpenAccess(store)
+        self._open = OpenAccess(store, hosts)
         self._key_file = key_file
         self._require_tls = require_tls
         self._now = now

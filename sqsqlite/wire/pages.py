@@ -10,6 +10,7 @@ from sqsqlite.service.caller import Caller
 from sqsqlite.service.inspect import touch
 from sqsqlite.service.metrics import accounts, metrics
 from sqsqlite.wire.exchange import Answer
+from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.metrics import CONTENT_TYPE, Metrics, gauge, queue_lines
 
 if TYPE_CHECKING:
@@ -29,15 +30,23 @@ class Pages:
         counted: the server's own metrics.
         waiting: gives the long polls that wait at this moment.
         metrics_for_all: answer /metrics to other machines too.
+        hosts: the names by which it may be asked for /metrics otherwise; None: those of loopback alone.
     """
 
     def __init__(
-        self, store: "Store", counted: Metrics, waiting: Callable[[], int], *, metrics_for_all: bool
+        self,
+        store: "Store",
+        counted: Metrics,
+        waiting: Callable[[], int],
+        *,
+        metrics_for_all: bool,
+        hosts: Hosts | None = None,
     ) -> None:
         self._store = store
         self._counted = counted
         self._waiting = waiting
         self._metrics_for_all = metrics_for_all
+        self._hosts = hosts or Hosts()
 
     async def find(self, exchange: "Exchange") -> Answer | None:
         """The page that is asked for, None if it is none."""
@@ -61,8 +70,11 @@ class Pages:
         return _answer(exchange, 200, "ok\n")
 
     async def _metrics(self, exchange: "Exchange") -> Answer:
-        if not (self._metrics_for_all or _is_from_here(exchange.client_address)):
-            return _answer(exchange, 403, "Metrics are for programs of this machine.\n")
+        if not self._metrics_for_all:
+            if not _is_from_here(exchange.client_address):
+                return _answer(exchange, 403, "Metrics are for programs of this machine.\n")
+            if not self._hosts.knows(exchange.header(b"host")):
+                return _answer(exchange, 403, "Not for this host: --allowed-host NAME adds a name.\n")
         try:
             lines = await asyncio.to_thread(self._queue_lines)
         except SQSQLiteError:

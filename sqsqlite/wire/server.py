@@ -14,6 +14,7 @@ import uvicorn
 
 from sqsqlite.wire.application import Application, Options
 from sqsqlite.wire.descriptors import room_for
+from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.http_limits import HttpLimits, Shared
 from sqsqlite.wire.http_protocol import HttpProtocol
 from sqsqlite.wire.keyed_access import KeyedAccess
@@ -48,6 +49,7 @@ class ServerOptions:
             where. Without one any client of this machine could say so.
         log: where a line goes for each request; None: nowhere.
         metrics_for_all: answer /metrics to other machines too.
+        allowed_hosts: further names by which the server may be asked while there are no keys, and for /metrics.
     """
 
     host: str = "127.0.0.1"
@@ -58,7 +60,13 @@ class ServerOptions:
     presents: Options = field(default_factory=Options)
     log: TextIO | None = None
     metrics_for_all: bool = False
+    allowed_hosts: tuple[str, ...] = ()
     http_limits: HttpLimits = field(default_factory=HttpLimits)
+
+    @property
+    def hosts(self) -> Hosts:
+        """All names by which it may be asked."""
+        return Hosts((self.host, *self.allowed_hosts), self.presents.base_url)
 
 
 def is_loopback(host: str) -> bool:
@@ -123,8 +131,14 @@ class Server:
             self._observers.append(self._log.served)
         self._application = Application(
             store,
-            access or KeyedAccess(store),
-            Pages(store, metrics, lambda: self.waiting, metrics_for_all=options.metrics_for_all),
+            access or KeyedAccess(store, hosts=options.hosts),
+            Pages(
+                store,
+                metrics,
+                lambda: self.waiting,
+                metrics_for_all=options.metrics_for_all,
+                hosts=options.hosts,
+            ),
             options.presents,
             metrics,
             self._observers,

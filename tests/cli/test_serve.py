@@ -104,6 +104,17 @@ def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs):
         assert found == "https://queues.example/000000000000/orders"
 
 
+def test_is_asked_by_the_names_of_loopback_of_base_url_and_by_those_allowed(path, sqs):
+    options = ("--base-url", "https://queues.example/", "--allowed-host", "sqs", "--allowed-host", "Queues")
+    with served(path, *options) as server:
+        for host in ("localhost", "queues.example:443", "sqs:9324", "queues"):
+            assert ask(server.url, Host=host)[0] == 200
+        status, body = ask(server.url, Host="attacker.example:9324")
+        assert status == 403
+        assert "attacker.example:9324" in body
+        assert "--allowed-host" in body
+
+
 # --- keys
 
 
@@ -223,6 +234,9 @@ def test_whose_proxy_is_believed_is_no_variable_of_the_environment(path, sqs, mo
         (["--rate-limit", "0"], "range"),
         (["--processes", "0"], "range"),
         (["--base-url"], "argument"),
+        (["--allowed-host", "http://queues"], "without scheme"),
+        (["--allowed-host", "queues:9324"], "without scheme"),
+        (["--allowed-host", "*"], "wildcard"),
     ],
 )
 def test_command_line_that_makes_no_sense_is_refused(run, path, options, words):

@@ -9,11 +9,14 @@ from botocore.config import Config
 from sqsqlite.service.keys import add_key
 from sqsqlite.wire.server import Server, ServerOptions
 
+# What the tests' raw requests call the server.
+HOSTS = ("a", "a_b.example", "queues.example")
+
 
 @contextlib.contextmanager
 def serving(store, access=None, **options):
     """The URL of a server of the store, which serves until the block ends."""
-    server = Server(store, ServerOptions(port=0, **options), access)
+    server = Server(store, ServerOptions(**{"port": 0, "allowed_hosts": HOSTS, **options}), access)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

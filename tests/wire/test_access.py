@@ -1,5 +1,6 @@
 """Who a request is from: with keys, without, and when the first one is made under a running server."""
 
+import re
 import urllib.request
 from dataclasses import replace
 from datetime import timedelta
@@ -20,6 +21,7 @@ from sqsqlite.wire.failures import (
     ServiceUnavailable,
     SignatureDoesNotMatch,
 )
+from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.key_file import KeyFile
 from sqsqlite.wire.keyed_access import KeyedAccess, _now
 from tests.wire.exchanges import exchange, presigned, signed
@@ -172,6 +174,72 @@ def test_page_of_another_site_reaches_no_server_without_keys(store, site, is_tak
         return
     with pytest.raises(AccessDenied):
         access.authenticate(asked)
+
+
+@pytest.mark.parametrize(
+    "host", ["attacker.example", "localhost.attacker.example", "127.0.0.1.nip.io", "[::2]:80"]
+)
+def test_name_that_is_none_of_the_servers_reaches_no_server_without_keys(store, key_or_none, host):
+    """A site may let its name lead to 127.0.0.1, and its pages ask by that name."""
+    asked = exchange(headers={"Host": host})
+    if key_or_none is not None:
+        with pytest.raises(InvalidSecurity):
+            KeyedAccess(store).authenticate(asked)
+        return
+    with pytest.raises(AccessDenied, match=re.escape(host)) as refused:
+        KeyedAccess(store).authenticate(asked)
+    assert "--allowed-host" in str(refused.value)
+    known = Hosts([re.sub(r":\d+$", "", host)])
+    assert KeyedAccess(store, hosts=known).authenticate(asked) == ANYBODY
+
+
+@pytest.fixture(params=["no key", "a key"])
+def key_or_none(request, store):
+    return None if request.param == "no key" else store.write(add_key, ACCOUNT, "")
+
+
+LOOPBACK = [
+    "localhost",
+    "LocalHost.:80",
+    "queues.localhost:9324",
+    "127.0.0.1",
+    "127.255.0.1:80",
+    "[::1]:9324",
+    "",
+]
+
+
+@pytest.mark.parametrize("host", LOOPBACK)
+def test_names_of_loopback_reach_a_server_without_keys(store, host):
+    assert KeyedAccess(store).authenticate(exchange(headers={"Host": host})) == ANYBODY
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_taken"),
+    [
+        ("http://127.0.0.1:9324", True),
+        ("http://localhost", True),
+        ("https://queues.example:81", True),
+        ("http://attacker.example:9324", False),
+        ("https://localhost.attacker.example", False),
+        ("chrome-extension://localhost", False),
+        ("null", False),
+        ("", False),
+    ],
+)
+def test_page_of_another_origin_reaches_no_server_without_keys(store, origin, is_taken):
+    asked = exchange(headers={"Origin": origin})
+    access = KeyedAccess(store, hosts=Hosts(base_url="https://queues.example/"))
+    if is_taken:
+        assert access.authenticate(asked) == ANYBODY
+        return
+    with pytest.raises(AccessDenied, match="another site"):
+        access.authenticate(asked)
+
+
+def test_page_of_another_origin_is_asked_for_a_signature_where_there_are_keys(store, key):
+    asked = signed_by(key, headers={"Origin": "https://attacker.example"})
+    assert KeyedAccess(store).authenticate(asked) == (ACCOUNT, "worker")
 
 
 # --- over a socket

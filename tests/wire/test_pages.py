@@ -30,9 +30,9 @@ def pages(store, *, metrics_for_all=False):
     return Pages(store, Metrics(), lambda: 0, metrics_for_all=metrics_for_all)
 
 
-def find_metrics(pages, client):
+def find_metrics(pages, client, host="localhost"):
     """What a client at an address is answered."""
-    return asyncio.run(pages.find(exchange("GET", "/metrics", client=client)))
+    return asyncio.run(pages.find(exchange("GET", "/metrics", client=client, headers={"Host": host})))
 
 
 def samples(url):
@@ -159,3 +159,19 @@ def test_metrics_are_for_programs_of_this_machine(store, address, status):
 def test_metrics_are_for_all_if_so_opened(store):
     answer = find_metrics(pages(store, metrics_for_all=True), client="192.0.2.7")
     assert answer.status == 200
+
+
+def test_metrics_are_not_for_a_page_whose_site_let_its_name_lead_here(store):
+    answer = find_metrics(pages(store), "127.0.0.1", "attacker.example:9324")
+    assert answer.status == 403
+    assert b"--allowed-host" in answer.body
+    assert find_metrics(pages(store, metrics_for_all=True), "127.0.0.1", "prometheus.example").status == 200
+
+
+def test_names_are_allowed_for_metrics_and_health_is_answered_by_any(store):
+    with serving(store, allowed_hosts=("queues",)) as url:
+        for host, status in (("queues:9324", 200), ("attacker.example", 403)):
+            asked = b"GET /metrics HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode()
+            assert ask(url, asked).status == status
+            assert ask(url, asked.replace(b"metrics", b"health")).status == 200
+            assert ask(url, asked.replace(b"metrics", b"?Action=ListQueues")).status == status
