@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _DAY_MS = 86_400_000
 _FOLDERS = ("queue_folder", "day")
+# Where nothing was exported yet, a file without rows; its folders are of the types that all others are.
+_NOTHING = Path("queue_folder=none", "day=1970-01-01")
 _HIDDEN = ".export-"
 _ABANDONED_S = 86_400
 
@@ -85,7 +87,7 @@ def write_parquet(rows: "DataFrame", folder: Path) -> int:
 
     Args:
         folder: on a disk of this machine, or on a cluster a folder that all machines see under this name; made if it
-            is not there.
+            is not there. If it has no files yet and there are no rows, it gets one file without rows.
 
     Returns:
         How many rows the files have that were added.
@@ -98,6 +100,9 @@ def write_parquet(rows: "DataFrame", folder: Path) -> int:
         with _instants_of_64_bits(rows.sparkSession):
             rows.write.partitionBy(*_FOLDERS).parquet(_url(own), compression="snappy")
             count = _count(rows.sparkSession, own)
+            if count == 0 and not any(lake.glob("queue_folder=*")):
+                nothing = rows.limit(0).drop(*_FOLDERS)
+                nothing.write.parquet(_url(own / _NOTHING), compression="snappy")
         for part in _parts(own):
             target = lake / part.relative_to(own)  # a name with a UUID of Spark's
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -144,3 +144,16 @@ def test_a_url_is_refused(run, sqs, target, tmp_path):
     assert refused.code == 2
     assert f"{target}: a folder of this machine" in " ".join(refused.err.split())
     assert not list(tmp_path.glob("*:"))
+
+
+def test_an_export_of_nothing_into_a_new_folder_can_be_read(run, sqs, lake, tmp_path):
+    queue = sqs.create_queue("orders")
+    for _ in range(2):
+        assert run("export", "--parquet", "lake", "--output", "json").json[0]["messages"] == 0
+        assert lake().count() == 0
+    assert len(parquet_files(tmp_path / "lake")) == 1
+    types = lake().dtypes
+    queue.send("hello")
+    assert run("export", "--parquet", "lake", "--output", "json").json[0]["messages"] == 1
+    assert lake().count() == 1
+    assert lake().dtypes == types
