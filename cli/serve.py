@@ -1,10 +1,13 @@
 """`sqsqlite serve`: the SQS endpoint of the file."""
 
 import contextlib
+import math
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from sqsqlite.wire.processes import Ready
     from sqsqlite.wire.server import Server, ServerOptions
 
+_is_base_url = re.compile(
+    r"https?://(?:[a-z0-9._-]{1,255}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?/?", re.IGNORECASE | re.ASCII
+).fullmatch
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -127,6 +133,8 @@ def _run(
 
 
 def _check(options: dict[str, Any]) -> None:
+    if options["rate_limit"] is not None and not math.isfinite(options["rate_limit"]):
+        raise click.UsageError(f"--rate-limit {options['rate_limit']}: a finite number of requests a second")
     if (options["tls_cert"] is None) != (options["tls_key"] is None):
         raise click.UsageError("--tls-cert and --tls-key belong together")
     if options["require_tls"] and options["tls_cert"] is None and not options["behind_proxy"]:
@@ -138,6 +146,11 @@ def _check(options: dict[str, Any]) -> None:
             raise click.UsageError(
                 f"--allowed-host {name}: a name or an address, without scheme, port and wildcard"
             )
+    if options["base_url"] is not None and not _is_base_url(options["base_url"]):
+        raise click.UsageError(
+            f"--base-url {options['base_url']}: http://HOST[:PORT] or https://HOST[:PORT] is allowed, without path and "
+            "query: a queue's URL goes on with account and name"
+        )
     if options["processes"] > 1 and not hasattr(os, "fork"):
         raise click.UsageError("--processes: this system can't fork, so there can be one process alone")
 
@@ -183,8 +196,6 @@ def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
 
 def _is_keyed(line: CommandLine, options: dict[str, Any]) -> bool:
     """Whether requests must be signed. No file is made yet: the address may be refused."""
-    if options["key_file"] is not None or not line.exists:
-        return options["key_file"] is not None
     from sqsqlite.service.keys import has_keys
 
     if line.exists and has_keys(line.open()):
@@ -217,7 +228,9 @@ def _announce(line: CommandLine, options: dict[str, Any], listener: "socket.sock
     scheme = "http" if options["tls_cert"] is None else "https"
     count = options["processes"]
     by = f", {count} processes" if count > 1 else ""
-    line.say(f"serving {line.path} on {scheme}://{f'[{host}]' if ':' in host else host}:{port}{by}")
+    # With --quiet too if it was any port: nobody else can tell which.
+    say = line.say if options["port"] else partial(click.echo, err=True)
+    say(f"serving {line.path} on {scheme}://{f'[{host}]' if ':' in host else host}:{port}{by}")
     if keyed:
         line.say("access keys are in force: requests must be signed")
     else:
@@ -237,7 +250,7 @@ def _server(line: CommandLine, options: dict[str, Any], listener: "socket.socket
         tls_certificate=options["tls_cert"],
         tls_key=options["tls_key"],
         behind_proxy=options["behind_proxy"],
-        presents=Options(options["base_url"]),
+        presents=Options((options["base_url"] or "").rstrip("/") or None),
         log=options["log"],
         metrics_for_all=options["metrics_for_all"],
         allowed_hosts=options["allowed_hosts"],

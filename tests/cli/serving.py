@@ -16,14 +16,14 @@ PROGRAM = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqli
 class Served:
     """A running command. `url`: where it says that it listens. `said`: its lines so far."""
 
-    def __init__(self, process):
+    def __init__(self, process, until):
         self.process = process
         self.said = []
         self._new = threading.Condition()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         self.url = self.until_said(r"serving .* on (https?://\S+?)(?:,|$)").group(1)
-        self.until_said(r"access keys")
+        self.until_said(until)
 
     def _read(self):
         for line in self.process.stderr:
@@ -61,8 +61,8 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(path, *options):
-    """`sqsqlite serve --port 0` with these options; killed at the end if it still runs."""
+def served(path, *options, until="access keys"):
+    """`sqsqlite serve --port 0` with these options, once it has said so much; killed at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "serve", "--db", str(path), "--port", "0", *map(str, options)],
         stdout=subprocess.DEVNULL,
@@ -71,7 +71,7 @@ def served(path, *options):
     )
     found = None
     try:
-        found = Served(process)
+        found = Served(process, until)
         yield found
     finally:
         process.kill()

@@ -96,12 +96,15 @@ def test_makes_the_file(path):
         assert [queue.name for queue in sqs.queues()] == ["orders"]
 
 
-def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs):
+@pytest.mark.parametrize("base", ["https://queues.example", "HTTP://[::1]:80/"])
+def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs, base):
     with served(path) as server:
         assert server.client().get_queue_url(QueueName="orders")["QueueUrl"].startswith(server.url + "/")
-    with served(path, "--base-url", "https://queues.example") as server:
-        found = server.client().get_queue_url(QueueName="orders")["QueueUrl"]
-        assert found == "https://queues.example/000000000000/orders"
+    with served(path, "--base-url", base) as server:
+        client = server.client()
+        found = client.get_queue_url(QueueName="orders")["QueueUrl"]
+        assert found == f"{base.rstrip('/')}/000000000000/orders"
+        client.send_message(QueueUrl=found, MessageBody="hi")
 
 
 def test_is_asked_by_the_names_of_loopback_of_base_url_and_by_those_allowed(path, sqs):
@@ -129,7 +132,9 @@ def test_address_of_others_is_refused_without_a_key_and_no_file_is_made(run, pat
 
 def test_address_of_others_is_served_with_a_key(run, path):
     [key] = run("keys", "add").rows
+    path.chmod(0o644)
     with served(path, "--host", "0.0.0.0") as server:
+        server.until_said(f"{path}: others can read these secrets: chmod 600 is advised")
         server.until_said("access keys are in force")
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         assert code(server.client(endpoint_url=url).list_queues) == "InvalidSecurity"
@@ -142,7 +147,6 @@ def test_key_that_is_made_or_removed_meanwhile_holds(run, path, sqs):
         [key] = run("keys", "add").rows
         client = server.client(key)
         client.send_message(QueueUrl="orders", MessageBody="signed")
-        server.until_said(f"{path}: others can read these secrets: chmod 600 is advised")
         # Within a tenth of a second; each request looks at the time.
         while ask(server.url)[0] == 200:
             pass
@@ -232,8 +236,17 @@ def test_whose_proxy_is_believed_is_no_variable_of_the_environment(path, sqs, mo
         (["--require-tls"], "nothing would be served"),
         (["--port", "65536"], "65536"),
         (["--rate-limit", "0"], "range"),
+        (["--rate-limit", "nan"], "finite"),
+        (["--rate-limit", "inf"], "finite"),
         (["--processes", "0"], "range"),
         (["--base-url"], "argument"),
+        (["--base-url", "http://queues.example/sqs"], "http://HOST[:PORT] or https://HOST[:PORT]"),
+        (["--base-url", "http://queues.example?x="], "without path and query"),
+        (["--base-url", "http://queues.example#x"], "without path and query"),
+        (["--base-url", "ftp://queues.example"], "without path and query"),
+        (["--base-url", "queues.example"], "without path and query"),
+        (["--base-url", "http://"], "without path and query"),
+        (["--base-url", ""], "without path and query"),
         (["--allowed-host", "http://queues"], "without scheme"),
         (["--allowed-host", "queues:9324"], "without scheme"),
         (["--allowed-host", "*"], "wildcard"),
@@ -244,6 +257,12 @@ def test_command_line_that_makes_no_sense_is_refused(run, path, options, words):
     assert refused.code == 2
     assert words in refused.err
     assert not path.exists()
+
+
+def test_any_port_is_told_even_if_nothing_else_is(path, sqs):
+    with served(path, "--quiet", until="serving") as server:
+        server.client().list_queues()
+        assert len(server.said) == 1
 
 
 def test_port_in_use_is_told(run):
