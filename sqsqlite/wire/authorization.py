@@ -21,7 +21,7 @@ from sqsqlite.wire.conditions import all_of, holds
 from sqsqlite.wire.wildcards import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sqsqlite.requests import Request
     from sqsqlite.service.caller import Caller
@@ -35,7 +35,11 @@ _WITHOUT_QUEUE = (requests.CreateQueue, requests.ListQueues)
 # Their operations find no other account's queue, so one that is made meanwhile is none to them.
 _OF_OWN_QUEUES = (requests.StartMessageMoveTask, requests.ListMessageMoveTasks)
 
-_match_iam_arn = re.compile(r"arn:[a-z-]+:iam::(?P<account>[0-9]{12}):(?P<rest>.+)").fullmatch
+_match_aws_arn = re.compile(
+    r"arn:[a-z-]+:(?P<service>iam|sts)::(?P<account>[0-9]{12}):(?P<rest>.+)"
+).fullmatch
+_is_user = re.compile(r"user/[A-Za-z0-9_+=,.@-]+").fullmatch
+_set_region = re.compile(r"^(arn:[^:]*:[^:]*:)[^:]*(:[^:]*:)").sub
 
 
 def authorize(
@@ -59,9 +63,8 @@ def authorize(
     if place is None:
         return caller
     owner, name = place
-    action = request.action.removesuffix("Batch")
     is_own = owner == caller.account_id
-    if is_own and not identity.user_name and action in NEVER_DENIED_TO_OWNER:
+    if is_own and not identity.user_name and request.action in NEVER_DENIED_TO_OWNER:
         return caller
     denied = AccessDenied(f"Access to the resource {queue_url(caller.base_url, owner, name)} is denied.")
     row = find_policy(store, owner, name)
@@ -72,14 +75,14 @@ def authorize(
             raise denied
         # Not left to the operation: the queue may be made before that looks, and nobody would have asked.
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    if not is_own and action not in GRANTABLE:
+    if not is_own and _single(request.action) not in GRANTABLE:
         raise denied
     policy = None if row[0] is None else _readable(row[0])
     verdict = None
     if policy is not None:
         context = context_of(exchange, identity, store.settings.region, now)
         arn = queue_arn(store.settings.region, owner, name)
-        verdict = decide(policy, identity, action, arn, context)
+        verdict = decide(policy, identity, request.action, arn, context)
     if verdict is False or (verdict is None and not is_own):
         raise denied
     return caller if is_own else replace(caller, sender_id=caller.account_id)
@@ -143,7 +146,7 @@ def decide(
     """False: denied. True: allowed. None: the policy says nothing of it.
 
     Args:
-        action: without `sqs:`; the single action of a batch.
+        action: without `sqs:`. A batch is what its single action is; a Deny may name the batch itself as well.
         arn: of the queue that holds the policy.
     """
     is_allowed = None
@@ -161,33 +164,58 @@ def _tests(
     statement: Statement, identity: "Identity", action: str, arn: str, context: "Mapping[str, str]"
 ) -> "Iterator[bool | None]":
     yield _is_about(statement, identity)
-    names = [name.lower() for name in statement.action_names]
-    yield _any_matches(names, f"sqs:{action.lower()}") is not bool(statement.not_action)
+    yield _is_about_action(statement, action)
     if statement.resource:
-        yield _any_matches(listed(statement.resource), arn)
+        yield _any_matches(_in_any_region(statement.resource, arn), arn)
     elif statement.not_resource:
-        found = _any_matches(listed(statement.not_resource), arn)
+        found = _any_matches(_in_any_region(statement.not_resource, arn), arn)
         yield None if found is None else not found
     yield holds(statement.condition or {}, context)
 
 
-def _is_about(statement: Statement, identity: "Identity") -> bool:
-    found = any(
-        kind == "AWS" and _names(principal, identity) for kind, principal in statement.principal_names
-    )
+def _is_about_action(statement: Statement, action: str) -> bool:
+    patterns = [name.lower() for name in statement.action_names]
+    found = bool(_any_matches(patterns, f"sqs:{_single(action).lower()}"))
+    if statement.not_action:
+        return not found
+    return found or (statement.effect == "Deny" and bool(_any_matches(patterns, f"sqs:{action.lower()}")))
+
+
+def _single(action: str) -> str:
+    return action.removesuffix("Batch")
+
+
+def _in_any_region(resource: str | list[str], arn: str) -> list[str]:
+    """The patterns with the queue's region in the place of theirs: a file has one, and may be served as another's."""
+    region = arn.split(":", 4)[3]
+    return [_set_region(rf"\g<1>{region}\g<2>", pattern) for pattern in listed(resource)]
+
+
+def _is_about(statement: Statement, identity: "Identity") -> bool | None:
+    names = [name for kind, name in statement.principal_names if kind == "AWS"]
+    found = _any_of(_names(name, identity) for name in names)
     if statement.not_principal:
         # IAM knows it with Deny alone.
-        return statement.effect == "Deny" and not found
+        return statement.effect == "Deny" and (None if found is None else not found)
     return found
 
 
-def _names(principal: str, identity: "Identity") -> bool:
+def _names(principal: str, identity: "Identity") -> bool | None:
+    """None: a role or another one of the account, of whom nobody can say here whether it is they."""
     if principal in ("*", identity.account_id):
         return True
-    match = _match_iam_arn(principal)
+    match = _match_aws_arn(principal)
     if match is None or match["account"] != identity.account_id:
         return False
-    return match["rest"] in ("root", f"user/{identity.user_name}")
+    if match["service"] == "iam" and match["rest"] in ("root", f"user/{identity.user_name}"):
+        return True
+    return False if match["service"] == "iam" and _is_user(match["rest"]) else None
+
+
+def _any_of(parts: "Iterable[bool | None]") -> bool | None:
+    """True if one is, else None if one is, else False."""
+    found = list(parts)
+    return True if True in found else None if None in found else False
 
 
 def _any_matches(patterns: list[str], text: str) -> bool | None:

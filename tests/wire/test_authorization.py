@@ -341,8 +341,8 @@ ALLOW, DENY = {"Effect": "Allow"}, {"Effect": "Deny"}
         ({"AWS": [OWNER, f"arn:aws:iam::{GUEST}:root"]}, True),
         ({"AWS": f"arn:aws-cn:iam::{GUEST}:user/worker"}, True),
         ({"AWS": f"arn:aws:iam::{GUEST}:user/other"}, None),
-        ({"AWS": f"arn:aws:iam::{GUEST}:role/worker"}, None),
-        ({"AWS": f"arn:aws:sts::{GUEST}:assumed-role/worker/x"}, None),
+        ({"AWS": f"arn:aws:iam::{OWNER}:user/*"}, None),
+        ({"AWS": f"arn:aws:sts::{OWNER}:assumed-role/worker/x"}, None),
         ({"AWS": OWNER}, None),
         ({"AWS": "AIDACKCEVSQ6C2EXAMPLE"}, None),
         ({"Service": "*"}, None),
@@ -352,6 +352,71 @@ ALLOW, DENY = {"Effect": "Allow"}, {"Effect": "Deny"}
 def test_principal(principal, expected):
     assert decision({**ALLOW, "Principal": principal}) is expected
     assert decision({**DENY, "Principal": principal}) is (None if expected is None else False)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["user/*", "user/w?rker", "user/team/worker", "role/worker", "group/workers", "federated-user/worker"],
+)
+@pytest.mark.parametrize("service", ["iam", "sts"])
+def test_principal_that_can_not_be_told_is_the_account_in_a_deny_and_nobody_in_an_allow(service, rest):
+    principal = {"AWS": f"arn:aws:{service}::{GUEST}:{rest}"}
+    for identity in (WORKER, Identity(GUEST)):
+        assert decision({**ALLOW, "Principal": principal}, identity=identity) is None
+        assert decision(ALLOW, {**DENY, "Principal": principal}, identity=identity) is False
+        deny = json.dumps({"Statement": {**DENY, "NotPrincipal": principal, "Action": "*"}})
+        assert decide(read_policy(deny), identity, "SendMessage", arn("orders"), CONTEXT) is False
+    stranger = {"aws:principalaccount": STRANGER}
+    policy = read_policy(json.dumps({"Statement": {**DENY, "Principal": principal, "Action": "*"}}))
+    assert decide(policy, Identity(STRANGER), "SendMessage", arn("orders"), stranger) is None
+
+
+@pytest.mark.parametrize(
+    ("actions", "single", "batch"),
+    [
+        ("SQS:SendMessage", False, False),
+        ("SQS:sendmessagebatch", None, False),
+        ("SQS:*Batch", None, False),
+        ("SQS:DeleteMessageBatch", None, None),
+    ],
+)
+def test_deny_may_name_a_batch(actions, single, batch):
+    deny = {**DENY, "Action": actions}
+    assert decision(deny) is single
+    assert decision(deny, action="SendMessageBatch") is batch
+
+
+def test_batch_is_allowed_and_left_out_by_its_single_action():
+    assert decision({**ALLOW, "Action": "SQS:SendMessage"}, action="SendMessageBatch") is True
+    assert decision({**ALLOW, "Action": "SQS:SendMessageBatch"}, action="SendMessageBatch") is None
+    for names, expected in (("SQS:SendMessage", None), ("SQS:SendMessageBatch", False)):
+        text = json.dumps({"Statement": {**DENY, "Principal": "*", "NotAction": names}})
+        policy = read_policy(text)
+        assert decide(policy, WORKER, "SendMessageBatch", arn("orders"), CONTEXT) is expected
+
+
+def test_deny_of_a_batch_holds_over_the_wire(owner, guest, queue):
+    allow = {"Sid": "a", "Effect": "Allow", "Principal": "*", "Action": "*"}
+    deny = {"Sid": "d", "Effect": "Deny", "Principal": "*", "Action": "sqs:SendMessageBatch"}
+    policy = json.dumps({"Statement": [deny, allow]})
+    owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+    denied(guest.send_message_batch, QueueUrl=queue, Entries=[{"Id": "1", "MessageBody": "hi"}])
+    guest.send_message(QueueUrl=queue, MessageBody="hi")
+
+
+@pytest.mark.parametrize(
+    "pattern", [arn("orders"), arn("ord*"), "arn:aws:sqs:*", "arn:aws:sqs:*:*:orders", "*:orders", "arn:*"]
+)
+def test_resource_is_a_queue_whatever_the_region(pattern):
+    policy = read_policy(
+        json.dumps({"Statement": {**DENY, "Principal": "*", "Action": "*", "Resource": pattern}})
+    )
+    for region in ("us-east-1", "eu-west-1"):
+        other = arn("orders").replace("us-east-1", region)
+        assert decide(policy, WORKER, "SendMessage", other, CONTEXT) is False
+        assert decide(policy, WORKER, "SendMessage", other.replace("orders", "o"), CONTEXT) is (
+            False if pattern in ("arn:aws:sqs:*", "arn:*") else None
+        )
 
 
 @pytest.mark.parametrize(
