@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqsqlite.wire.server import Server, ServerOptions
 
 _is_base_url = re.compile(
-    r"https?://(?:[a-z0-9._-]{1,255}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?/?", re.IGNORECASE | re.ASCII
+    r"https?://(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?/?"
 ).fullmatch
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

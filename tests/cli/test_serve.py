@@ -96,7 +96,7 @@ def test_makes_the_file(path):
         assert [queue.name for queue in sqs.queues()] == ["orders"]
 
 
-@pytest.mark.parametrize("base", ["https://queues.example", "HTTP://[::1]:80/"])
+@pytest.mark.parametrize("base", ["https://queues.example", "http://[::1]:80/"])
 def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs, base):
     with served(path) as server:
         assert server.client().get_queue_url(QueueName="orders")["QueueUrl"].startswith(server.url + "/")
@@ -245,6 +245,7 @@ def test_whose_proxy_is_believed_is_no_variable_of_the_environment(path, sqs, mo
         (["--base-url", "http://queues.example#x"], "without path and query"),
         (["--base-url", "ftp://queues.example"], "without path and query"),
         (["--base-url", "queues.example"], "without path and query"),
+        (["--base-url", "HTTP://queues.example"], "without path and query"),
         (["--base-url", "http://"], "without path and query"),
         (["--base-url", ""], "without path and query"),
         (["--allowed-host", "http://queues"], "without scheme"),
