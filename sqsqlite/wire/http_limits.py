@@ -14,7 +14,8 @@ class HttpLimits:
         header_count: headers (431).
         body_bytes: the body (413). The longest request, ten messages of 1 MiB in all, takes 6 MiB if each of their
             characters is escaped.
-        head_seconds: from a request's first byte, or the connection's beginning, to the end of the headers (408).
+        head_seconds: from a request's first byte, or the connection's beginning, to the end of the headers (408); and
+            of a TLS handshake (closed), before whose end a connection is not counted.
         body_seconds: from there to the end of the body (408).
         idle_seconds: a connection without a request is closed after these.
         unread_seconds: a client that takes nothing of its answer is left after these.

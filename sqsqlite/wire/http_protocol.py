@@ -135,7 +135,11 @@ class HttpProtocol(HttpToolsProtocol):
                 data = self._head_without_upgrade() + data[stop.args[0] :]
 
     def _head_without_upgrade(self) -> bytes:
-        start = (self.parser.get_method(), self.url, b"HTTP/" + self.parser.get_http_version().encode("ascii"))
+        start = (
+            self.parser.get_method(),
+            self.url,
+            b"HTTP/" + self.parser.get_http_version().encode("ascii"),
+        )
         lines = [name + b": " + value for name, value in self.headers if name != b"upgrade"]
         return b"\r\n".join([b" ".join(start), *lines, b"", b""])
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -82,14 +82,36 @@ def is_loopback(host: str) -> bool:
 class _Uvicorn(uvicorn.Server):
     """uvicorn, which waits for answers under way: long polls are given theirs first."""
 
-    def __init__(self, config: uvicorn.Config, application: Application) -> None:
+    def __init__(self, config: uvicorn.Config, application: Application, handshake_seconds: float) -> None:
         super().__init__(config)
         self._application = application
+        self._handshake_seconds = handshake_seconds
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave them to who runs it: uvicorn would raise them again after its end, while the application stops."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen as uvicorn does, but for TLS handshakes, to which that leaves a minute."""
+        await super().startup(sockets=[])
+        config = self.config
+        connect = partial(
+            cast("Callable[..., asyncio.Protocol]", config.http_protocol_class),
+            config=config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        for listener in sockets or []:
+            self.servers.append(
+                await asyncio.get_running_loop().create_server(
+                    connect,
+                    sock=listener,
+                    ssl=config.ssl,
+                    ssl_handshake_timeout=self._handshake_seconds if config.ssl else None,
+                    backlog=config.backlog,
+                )
+            )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._application.end_waits()
@@ -164,6 +186,7 @@ class Server:
                 ssl_keyfile=options.tls_key,
             ),
             self._application,
+            limits.head_seconds,
         )
 
     @property

@@ -7,6 +7,8 @@ import pytest
 
 from sqsqlite.wire.http_limits import HttpLimits
 from sqsqlite.wire.http_protocol import HttpProtocol
+from tests.clients.endpoint import make_certificates
+from tests.clients.tools import need
 from tests.wire.raw import FORM, HOST, LIST_QUEUES, Connection, ask, chunked, json_of, post
 from tests.wire.serving import serving
 
@@ -381,6 +383,16 @@ def test_empty_lines_keep_no_connection_open(hasty):
         assert connection.is_closed()
 
 
+def test_silence_instead_of_a_tls_handshake_is_closed(store, tmp_path):
+    need("openssl", "apt-get install openssl")
+    certificate, key, _ = make_certificates(tmp_path)
+    with (
+        serving(store, http_limits=HASTY, tls_certificate=certificate, tls_key=key) as url,
+        Connection(url) as connection,
+    ):
+        assert connection.is_closed()
+
+
 def test_slow_head_is_refused(hasty):
     with Connection(hasty) as connection:
         connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n")
@@ -414,7 +426,10 @@ def test_answers_that_nobody_reads_are_bounded(store):
     """The connection that has taken nothing for longest is closed; others are not."""
     message = b'{"QueueUrl":"q","MessageBody":"%s"}' % (b"x" * 1_000_000)
     receive = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","VisibilityTimeout":0,"MaxNumberOfMessages":10}')
-    with serving(store, http_limits=HttpLimits(unread_bytes=15_000_000)) as url, contextlib.ExitStack() as held:
+    with (
+        serving(store, http_limits=HttpLimits(unread_bytes=15_000_000)) as url,
+        contextlib.ExitStack() as held,
+    ):
         ask(url, get(b"Host: a", target=b"/?Action=CreateQueue&QueueName=q"))
         for _ in range(10):
             assert ask(url, json_of(b"SendMessage", message)).status == 200
