@@ -102,10 +102,10 @@ class KeyedAccess:
         found = None if signed.token else self._find(exchange, signed.access_key_id)
         if found is None:
             raise InvalidClientTokenId("The security token included in the request is invalid.")
+        exchange.account_id, exchange.user = found.account_id, found.user_name
         check_signature(exchange, signed, found.secret_access_key, self._now())
         return Identity(found.account_id, found.user_name)
 
-        exchange.account_id, exchange.user = found.account_id, found.user_name
     def _find(self, exchange: "Exchange", access_key_id: str) -> "Credentials | None":
         try:
             found = None if self._key_file is None else self._key_file.find(access_key_id)
