@@ -177,15 +177,27 @@ class CommandLine:
         )
 
     def print_rows(
-        self, rows: Iterable[Mapping[str, Any]], columns: "Sequence[Column]" = (), *, endless: bool = False
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        columns: "Sequence[Column]" = (),
+        *,
+        endless: bool = False,
+        names: Sequence[str] = (),
     ) -> None:
         """Print data; see `Output.rows`."""
-        self.output.rows(rows, columns, endless=endless)
+        self.output.rows(rows, columns, endless=endless, names=names)
 
     def say(self, text: str) -> None:
         """Words for the human at the terminal: on standard error, nothing with --quiet."""
         if not self.options.get("quiet"):
             click.echo(text, err=True)
+
+    def say_problems(self, problems: Iterable[str]) -> None:
+        """A line each, whatever the files are called."""
+        from sqsqlite.cli.output import one_line
+
+        for problem in problems:
+            self.say(f"problem: {one_line(problem)}")
 
     def say_path(self) -> None:
         """With --verbose: which file is used."""

@@ -75,8 +75,7 @@ def export(
             check_queues(names, tables["queues"], paths)
             rows = message_rows(tables["messages"], tables["queues"], names)
             count = write_parquet(rows, folder)
-    for problem in facts.problems.values():
-        line.say(f"problem: {problem}")
+    line.say_problems(facts.problems.values())
     line.print_rows(
         [
             {

@@ -4,7 +4,6 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -84,6 +83,7 @@ class Output:
         *,
         endless: bool = False,
         default: str | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         """Print rows: a table on a terminal, else a JSON object a line.
 
@@ -93,6 +93,7 @@ class Output:
             endless: they come one by one, so each is printed at once; a table on a terminal where columns are named,
                 in as many calls as there are.
             default: the format where none was asked for, whatever the terminal.
+            names: the keys that rows would have: CSV without a row is their heading.
         """
         if endless:
             for row in rows:
@@ -105,12 +106,14 @@ class Output:
         if self._query is not None:
             self.document(self._query.search(list(rows)), queried=True)
             return
-        self._some_rows(rows, columns, default or ("table" if self.is_terminal else "jsonl"))
+        self._some_rows(rows, columns, default or ("table" if self.is_terminal else "jsonl"), names)
 
     def _one(self, row: Row) -> list[Any]:
         return [row] if self._query is None else [self._query.search(row)]
 
-    def _some_rows(self, rows: Iterable[Any], columns: "Sequence[Column]", default: str) -> None:
+    def _some_rows(
+        self, rows: Iterable[Any], columns: "Sequence[Column]", default: str, names: Sequence[str] = ()
+    ) -> None:
         form = self._form or default
         if form == "json":
             self._line(_indented(list(rows)))
@@ -118,7 +121,7 @@ class Output:
             for row in rows:
                 self._line(_compact(row))
         elif form == "csv":
-            self._csv(rows)
+            self._csv(rows, names)
         elif form == "text":
             for row in rows:
                 self._line(_text_line(row, [column.name for column in columns]))
@@ -149,20 +152,23 @@ class Output:
     def _line(self, text: str) -> None:
         (self._file or sys.stdout).write(text + "\n")
 
-    def _csv(self, rows: Iterable[Any]) -> None:
+    def _csv(self, rows: Iterable[Any], names: Sequence[str] = ()) -> None:
         import csv
 
-        found = iter(rows)
-        for first in found:
-            columns = list(first) if isinstance(first, Mapping) else ["value"]
-            buffer = io.StringIO()
-            writer = csv.writer(buffer, lineterminator="\n")
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        columns, count = list(names), 0
+        for count, row in enumerate(rows, 1):
+            if count == 1:
+                columns = list(row) if isinstance(row, Mapping) else ["value"]
+                writer.writerow(columns)
+            writer.writerow([cell_text(value) for value in _cells(row, columns)])
+            (self._file or sys.stdout).write(buffer.getvalue())
+            buffer.seek(0)
+            buffer.truncate()
+        if columns and not count:
             writer.writerow(columns)
-            for row in chain([first], found):
-                writer.writerow([cell_text(value) for value in _cells(row, columns)])
-                (self._file or sys.stdout).write(buffer.getvalue())
-                buffer.seek(0)
-                buffer.truncate()
+            (self._file or sys.stdout).write(buffer.getvalue())
 
     def _table(self, rows: list[Any], columns: "Sequence[Column]") -> None:
         from sqsqlite.cli.table import Table, plain_columns

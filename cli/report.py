@@ -185,7 +185,7 @@ def _print(
     watch: Watch,
 ) -> None:
     from sqsqlite.analytics.catalogue import make
-    from sqsqlite.analytics.running import rows_of, without_constants
+    from sqsqlite.analytics.running import names_without_constants, rows_of, without_constants
 
     line: CommandLine = context.obj
     if form == "parquet":
@@ -206,7 +206,12 @@ def _print(
         given(context)["output"] = form
     found = rows(names[0])
     watch.clear()
-    line.print_rows(found, columns_of(names[0], found))
+    keys = make(names[0], taken.tables, options).columns
+    line.print_rows(
+        found,
+        columns_of(names[0], found),
+        names=names_without_constants(keys, found, one_file=len(paths) == 1),
+    )
     if line.output.shows_tables or form == "table":
         for name in names[1:]:
             if details := rows(name):
@@ -232,8 +237,7 @@ def _write(text: str, path: str | None) -> None:
 
 
 def _tell(line: CommandLine, taken: "Taken", watch: Watch) -> None:
-    for problem in taken.facts.problems.values() if taken.facts else ():
-        line.say(f"problem: {problem}")
+    line.say_problems(taken.facts.problems.values() if taken.facts else ())
     what = "live"
     if taken.facts is not None:
         read = taken.facts.files - len(taken.facts.problems)

@@ -147,11 +147,19 @@ def iso(milliseconds: int | None) -> str | None:
 
 def without_constants(rows: list[dict[str, Any]], *, one_file: bool) -> list[dict[str, Any]]:
     """Rows without what says nothing: `file` where only one was asked for, `account_id` where all are the own one."""
+    names = names_without_constants(list(rows[0]) if rows else [], rows, one_file=one_file)
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def names_without_constants(
+    names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, one_file: bool
+) -> list[str]:
+    """The names of columns that are left by `without_constants`, also where there are no rows."""
     from sqsqlite.names import DEFAULT_ACCOUNT_ID
 
     dropped = set()
-    if one_file and rows and "queue" in rows[0]:
+    if one_file and "queue" in names:
         dropped.add("file")
     if all(row.get("account_id") == DEFAULT_ACCOUNT_ID for row in rows):
         dropped.add("account_id")
-    return [{name: value for name, value in row.items() if name not in dropped} for row in rows]
+    return [name for name in names if name not in dropped]

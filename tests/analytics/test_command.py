@@ -239,6 +239,19 @@ def test_a_report_of_an_empty_folder_of_queues_is_empty(run, tmp_path):
         pass
     assert run("report", "backlog", "empty.db", "--output", "json").json == []
     assert run("report", "backlog", "empty.db", "--live", "--output", "json").json == []
+    assert run("report", "backlog", "empty.db", "--output", "csv").out == ",".join(BACKLOG_KEYS) + "\n"
+
+
+def test_a_file_s_name_can_neither_break_the_line_nor_steer_the_terminal(run, small):
+    for name in ("new\nline.db", "\x1b[31m.db"):
+        (small / name).write_text("no database")
+    done = run("report", "fleet", "*.db", "--output", "json")
+    assert done.code == 0
+    problems = [line for line in done.err.splitlines() if line.startswith("problem: ")]
+    assert [name in line for name, line in zip((r"\x1b[31m.db", r"new\nline.db"), problems, strict=True)] == [
+        True
+    ] * 2
+    assert "\x1b" not in done.err
 
 
 def test_the_driver_is_named(run, jar):

@@ -47,6 +47,7 @@ def test_csv_has_a_heading_every_column_and_quotes(printed):
         ['b,"c"', "20", "{}", ""],
     ]
     assert printed([], "csv") == ""
+    assert printed([], "csv", names=["name", "count"]) == "name,count\n"
 
 
 def test_text_is_parted_by_tabs_and_has_the_columns_asked_for(printed):
