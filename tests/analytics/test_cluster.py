@@ -61,7 +61,7 @@ def read(folder):
     return json.loads(done.stdout)
 
 
-QUEUES = set("dead empty forgotten frail graves jobs.fifo later.fifo orders shared".split())
+QUEUES = {"dead", "empty", "forgotten", "frail", "graves", "jobs.fifo", "later.fifo", "orders", "shared"}
 
 
 def test_a_session_that_runs_already_gets_the_driver(busy_file, jar, environment):
