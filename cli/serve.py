@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from sqsqlite.store.store import Store
     from sqsqlite.wire.access import Access
+    from sqsqlite.wire.key_file import KeyFile
+    from sqsqlite.wire.latch import Latch
     from sqsqlite.wire.processes import Ready
     from sqsqlite.wire.server import Server, ServerOptions
 
@@ -98,24 +100,30 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     _check(options)
     _require_uvicorn()
     _check_certificate(options)
-    _read_keys(line, options)
-    keyed = _is_keyed(line, options)
+    key_file = _read_keys(line, options["key_file"])
+    keyed = _has_keys(line) or key_file is not None
     if not keyed:
         _refuse_strangers(options["host"])
     from sqsqlite.wire.latch import Latch
 
-    options["latch"] = Latch(is_set=keyed)
     with _listen(options["host"], options["port"]) as listener, _log(options["log"]) as log:
-        options["log"] = log
         line.open(create=True)
-        _run(line, options, listener, lambda: _announce(line, options, listener, keyed))
+        opened = _Opened(listener, log, key_file, Latch(is_set=keyed))
+        _run(line, options, opened, lambda: _announce(line, options, listener, keyed))
 
 
-def _run(
-    line: CommandLine, options: dict[str, Any], listener: "socket.socket", announce: Callable[[], None]
-) -> None:
+class _Opened(NamedTuple):
+    """What is made of the options before there is a server; several processes share it."""
+
+    listener: "socket.socket"
+    log: TextIO | None
+    key_file: "KeyFile | None"
+    latch: "Latch"
+
+
+def _run(line: CommandLine, options: dict[str, Any], opened: _Opened, announce: Callable[[], None]) -> None:
     if options["processes"] == 1:
-        server = _server(line, options, listener)
+        server = _server(line, options, opened)
         stopper = Stopper(server)
         with handled_by(stopper, signal.SIGINT, signal.SIGTERM):
             announce()
@@ -126,7 +134,7 @@ def _run(
     from sqsqlite.wire.processes import supervise
 
     exit_code = supervise(
-        options["processes"], lambda ready: _work(line, options, listener, ready), announce, line.say
+        options["processes"], lambda ready: _work(line, options, opened, ready), announce, line.say
     )
     if exit_code:
         raise Failure("", exit_code)
@@ -175,14 +183,14 @@ def _check_certificate(options: dict[str, Any]) -> None:
         raise Failure(f"--tls-cert {certificate} --tls-key {key}: {error.strerror}") from error
 
 
-def _read_keys(line: CommandLine, options: dict[str, Any]) -> None:
-    """Put the keys of the file in the place of its name."""
-    if options["key_file"] is None:
-        return
+def _read_keys(line: CommandLine, path: Path | None) -> "KeyFile | None":
+    if path is None:
+        return None
     from sqsqlite.wire.key_file import KeyFile
 
-    options["key_file"] = KeyFile(options["key_file"])
-    advise_privacy(line, options["key_file"].path)
+    found = KeyFile(path)
+    advise_privacy(line, path)
+    return found
 
 
 def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
@@ -194,14 +202,14 @@ def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
     return open(path, "a", encoding="utf-8")
 
 
-def _is_keyed(line: CommandLine, options: dict[str, Any]) -> bool:
-    """Whether requests must be signed. No file is made yet: the address may be refused."""
+def _has_keys(line: CommandLine) -> bool:
+    """Whether the file of queues has keys. None is made yet: the address may be refused."""
     from sqsqlite.service.keys import has_keys
 
-    if line.exists and has_keys(line.open()):
-        advise_privacy(line, line.path)
-        return True
-    return options["key_file"] is not None
+    if not (line.exists and has_keys(line.open())):
+        return False
+    advise_privacy(line, line.path)
+    return True
 
 
 def _refuse_strangers(host: str) -> None:
@@ -240,7 +248,7 @@ def _announce(line: CommandLine, options: dict[str, Any], listener: "socket.sock
         )
 
 
-def _server(line: CommandLine, options: dict[str, Any], listener: "socket.socket") -> "Server":
+def _server(line: CommandLine, options: dict[str, Any], opened: _Opened) -> "Server":
     from sqsqlite.wire.application import Options
     from sqsqlite.wire.server import Server, ServerOptions
 
@@ -251,23 +259,23 @@ def _server(line: CommandLine, options: dict[str, Any], listener: "socket.socket
         tls_key=options["tls_key"],
         behind_proxy=options["behind_proxy"],
         presents=Options((options["base_url"] or "").rstrip("/") or None),
-        log=options["log"],
+        log=opened.log,
         metrics_for_all=options["metrics_for_all"],
         allowed_hosts=options["allowed_hosts"],
     )
     store = line.open()
-    return Server(store, served, _access(store, options, served), listener)
+    return Server(store, served, _access(store, options, opened, served), opened.listener)
 
 
-def _access(store: "Store", options: dict[str, Any], served: "ServerOptions") -> "Access":
+def _access(store: "Store", options: dict[str, Any], opened: _Opened, served: "ServerOptions") -> "Access":
     from sqsqlite.wire.keyed_access import KeyedAccess
     from sqsqlite.wire.throttle import Throttled
 
     access = KeyedAccess(
         store,
-        options["key_file"],
+        opened.key_file,
         require_tls=options["require_tls"],
-        latch=options["latch"],
+        latch=opened.latch,
         hosts=served.hosts,
     )
     if not access.is_in_force:
@@ -276,10 +284,10 @@ def _access(store: "Store", options: dict[str, Any], served: "ServerOptions") ->
     return access if limit is None else Throttled(access, limit / options["processes"])
 
 
-def _work(line: CommandLine, options: dict[str, Any], listener: "socket.socket", ready: "Ready") -> int:
+def _work(line: CommandLine, options: dict[str, Any], opened: _Opened, ready: "Ready") -> int:
     """One process of several. It makes no file: where the one that the others serve has gone, it can't start."""
     try:
-        server = _server(line, options, listener)
+        server = _server(line, options, opened)
         stopper = Stopper(server)
         with handled_by(stopper, signal.SIGTERM):
             ready(server.stop)
