@@ -1,5 +1,7 @@
 """`sqsqlite keys`: the access keys of `sqsqlite serve`."""
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -8,10 +10,11 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.private_files import advise_privacy
 from sqsqlite.cli.queues import yes_option
+from sqsqlite.cli.since import LengthType
 from sqsqlite.names import DEFAULT_ACCOUNT_ID
 
 if TYPE_CHECKING:
-    from sqsqlite.service.keys import NewKey
+    from sqsqlite.service.keys import Credentials, NewKey
 
 _HOUR = 3_600
 
@@ -126,6 +129,68 @@ def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
     line.confirm(f"remove the key {access_key_id}", yes=yes)
     store.write(remove_key, access_key_id)
     line.say(f"{access_key_id}: removed")
+
+
+@keys.command("session")
+@click.argument("access_key_id", metavar="KEY_ID")
+@click.option(
+    "--duration",
+    metavar="LENGTH",
+    type=LengthType(),
+    default="1h",
+    show_default=True,
+    help="How long it lasts: 15m to 36h.",
+)
+@click.option(
+    "--keys",
+    "key_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Look for the key in this file too, as `serve --keys` does.",
+)
+@click.option("--export", is_flag=True, help="Print lines for a shell, to be given to eval.")
+@click.pass_obj
+def session(
+    line: CommandLine, access_key_id: str, duration: int, key_file: Path | None, *, export: bool
+) -> None:
+    r"""Make temporary credentials of a key, and print them for the only time.
+
+    \b
+      sqsqlite keys session SQSLABCDEFGHIJKLMNOP
+      sqsqlite keys session SQSLABCDEFGHIJKLMNOP --duration 15m --output json
+      eval "$(sqsqlite keys session SQSLABCDEFGHIJKLMNOP --export)"
+
+    They act as the key's account and user, and end with the key if that ends first. Nothing is written to the file.
+    """
+    from sqsqlite.service.keys import find_credentials, no_such_key
+    from sqsqlite.service.sessions import make_session
+
+    parent = None if key_file is None else _in_file(key_file, access_key_id)
+    parent = parent or find_credentials(line.open(), access_key_id)
+    if parent is None:
+        raise no_such_key(access_key_id)
+    made = make_session(access_key_id, parent, duration, time.time())
+    if export:
+        click.echo(f"export AWS_ACCESS_KEY_ID={made.access_key_id}")
+        click.echo(f"export AWS_SECRET_ACCESS_KEY={made.secret_access_key}")
+        click.echo(f"export AWS_SESSION_TOKEN={made.token}")
+        return
+    line.print_rows(
+        [
+            {
+                "AccessKeyId": made.access_key_id,
+                "SecretAccessKey": made.secret_access_key,
+                "SessionToken": made.token,
+                "Expiration": instant(1_000 * made.expires_at),
+            }
+        ]
+    )
+
+
+def _in_file(path: Path, access_key_id: str) -> "Credentials | None":
+    from sqsqlite.wire.key_file import KeyFile
+
+    return KeyFile(path).find(access_key_id)
 
 
 def _print_secret(line: CommandLine, key: "NewKey") -> None:

@@ -1,4 +1,4 @@
-"""`--since`: a length of time before now, or an instant."""
+"""`--since`: a length of time before now, or an instant. And `--duration`, a length of time."""
 
 import re
 from datetime import UTC, datetime
@@ -8,6 +8,19 @@ import click
 
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _LENGTH = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
+
+
+class LengthType(click.ParamType):  # type: ignore[type-arg] # as below
+    """`90s`, `15m`, `2h`, `7d`, `2w`, or a number of seconds; in seconds."""
+
+    name = "length"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Raises click.BadParameter for a text that is none."""
+        match = _LENGTH.fullmatch(f"{value}s" if str(value).isdecimal() else str(value))
+        if match is None:
+            self.fail(f"{value!r} is no length of time such as 90s, 15m, 2h or 7d", param, ctx)
+        return int(match[1]) * _UNITS_MS[match[2]] // 1_000
 
 
 class Since(NamedTuple):

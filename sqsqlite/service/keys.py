@@ -120,7 +120,7 @@ def rotate_key(tx: "Transaction", access_key_id: str, grace_seconds: int) -> New
         )
     row = tx.execute(sql.SELECT_ACCESS_KEY, (access_key_id,)).fetchone()
     if row is None or _is_over(row, tx.now_ms):
-        raise _no_such_key(access_key_id)
+        raise no_such_key(access_key_id)
     ends = {"access_key_id": access_key_id, "expires_at": tx.now_ms + 1000 * grace_seconds}
     tx.execute(sql.EXPIRE_ACCESS_KEY, ends)
     return add_key(tx, row[0], row[1])
@@ -129,7 +129,7 @@ def rotate_key(tx: "Transaction", access_key_id: str, grace_seconds: int) -> New
 def remove_key(tx: "Transaction", access_key_id: str) -> None:
     """Take a key away; its account and their queues stay. Raises InvalidParameterValue if there is none."""
     if tx.execute(sql.SELECT_ACCESS_KEY, (access_key_id,)).fetchone() is None:
-        raise _no_such_key(access_key_id)
+        raise no_such_key(access_key_id)
     tx.execute(sql.DELETE_ACCESS_KEY, {"access_key_id": access_key_id})
 
 
@@ -170,7 +170,8 @@ def _is_over(row: tuple[Any, ...], now_ms: int) -> bool:
     return row[3] is not None and row[3] <= now_ms
 
 
-def _no_such_key(access_key_id: str) -> InvalidParameterValue:
+def no_such_key(access_key_id: str) -> InvalidParameterValue:
+    """The refusal of an id that no key has."""
     return InvalidParameterValue(
         f"Value {access_key_id} for parameter AccessKeyId is invalid. Reason: There is no such key."
     )

@@ -27,6 +27,13 @@ class InvalidClientTokenId(EndpointError):
     http_status: ClassVar[int] = 403
 
 
+class ExpiredToken(EndpointError):
+    """The temporary credentials are over."""
+
+    query_code: ClassVar[str] = "ExpiredToken"
+    http_status: ClassVar[int] = 403
+
+
 class RequestExpired(EndpointError):
     """It was signed too long ago, or the signer's clock is wrong."""
 

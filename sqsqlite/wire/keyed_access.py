@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.errors import InvalidSecurity
 from sqsqlite.service import keys
+from sqsqlite.service.sessions import credentials_of, read_token
 from sqsqlite.wire.access import Identity, OpenAccess
 from sqsqlite.wire.authorization import authorize
-from sqsqlite.wire.failures import IncompleteSignature, InvalidClientTokenId, ServiceUnavailable
+from sqsqlite.wire.failures import ExpiredToken, IncompleteSignature, InvalidClientTokenId, ServiceUnavailable
 from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.key_file import BadKeyFile
 from sqsqlite.wire.latch import Latch
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
     from sqsqlite.wire.exchange import Exchange
     from sqsqlite.wire.key_file import KeyFile
+    from sqsqlite.wire.signature import Signed
 
 LOOK_SECONDS = 0.1
 """How often a server without keys looks whether there are some by now."""
@@ -82,7 +84,8 @@ class KeyedAccess:
         Raises:
             InvalidSecurity: it is not signed with version 4, or TLS is required and it came without.
             IncompleteSignature: the signature is malformed, or something under it is missing.
-            InvalidClientTokenId: there is no such key, it has expired, or a session token is given: there are none.
+            InvalidClientTokenId: there is no such key, or it has expired; or the session token is not of that key's.
+            ExpiredToken: the session is over.
             RequestExpired: it was signed too long ago, or for later.
             SignatureDoesNotMatch: with another secret, or it was changed.
             ServiceUnavailable: the file of credentials can't be read.
@@ -99,12 +102,25 @@ class KeyedAccess:
             exchange.access_key_id = key_id_as_given(exchange)
             raise
         exchange.access_key_id = signed.access_key_id
-        found = None if signed.token else self._find(exchange, signed.access_key_id)
+        found = self._credentials(exchange, signed)
         if found is None:
             raise InvalidClientTokenId("The security token included in the request is invalid.")
         exchange.account_id, exchange.user = found.account_id, found.user_name
         check_signature(exchange, signed, found.secret_access_key, self._now())
         return Identity(found.account_id, found.user_name)
+
+    def _credentials(self, exchange: "Exchange", signed: "Signed") -> "Credentials | None":
+        """Of the key, or of the session if there is a token."""
+        if not signed.token:
+            return self._find(exchange, signed.access_key_id)
+        token = read_token(signed.token)
+        if token is None or token.access_key_id != signed.access_key_id:
+            return None
+        parent = self._find(exchange, token.parent_key_id)
+        found = None if parent is None else credentials_of(token, parent)
+        if found is not None and token.expires_at <= self._now().timestamp():
+            raise ExpiredToken("The security token included in the request is expired")
+        return found
 
     def _find(self, exchange: "Exchange", access_key_id: str) -> "Credentials | None":
         try:

@@ -1,6 +1,11 @@
 import os
+import shlex
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from botocore.exceptions import ClientError
+
+from tests.cli.serving import served
 
 ACCOUNT = "111122223333"
 
@@ -63,8 +68,56 @@ def test_key_is_removed_after_a_question(run):
     assert "no keys" in shown.err
 
 
+def test_session_of_a_key_signs_requests(run, path, sqs):
+    [key] = run("keys", "add", "--account", ACCOUNT).rows
+    made = run("keys", "session", key["access_key_id"], "--duration", "15m")
+    [session] = made.rows
+    assert list(session) == ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"]
+    assert session["AccessKeyId"].startswith("ASIA")
+    left = datetime.fromisoformat(session["Expiration"]) - datetime.now(UTC)
+    assert timedelta(minutes=10) < left <= timedelta(minutes=15)
+    assert key["secret_access_key"] not in made.out
+    with served(path) as server:
+        signed = {"access_key_id": session["AccessKeyId"], "secret_access_key": session["SecretAccessKey"]}
+        client = server.client(signed, aws_session_token=session["SessionToken"])
+        assert client.create_queue(QueueName="q")["QueueUrl"] == f"{server.url}/{ACCOUNT}/q"
+        assert run("keys", "remove", key["access_key_id"], "--yes").code == 0
+        with pytest.raises(ClientError, match="InvalidClientTokenId"):
+            client.list_queues()
+
+
+def test_session_is_exported_to_a_shell(run):
+    [key] = run("keys", "add").rows
+    lines = run("keys", "session", key["access_key_id"], "--export").out.splitlines()
+    assert [line.partition("=")[0] for line in lines] == [
+        "export AWS_ACCESS_KEY_ID",
+        "export AWS_SECRET_ACCESS_KEY",
+        "export AWS_SESSION_TOKEN",
+    ]
+    values = [line.partition("=")[2] for line in lines]
+    assert values == [shlex.quote(value) for value in values]
+
+
+def test_session_is_of_a_key_in_a_file_too(run, path, tmp_path):
+    file = tmp_path / "credentials"
+    file.write_text("[ops]\naws_access_key_id = OPS\naws_secret_access_key = secret\n")
+    [session] = run("keys", "session", "OPS", "--keys", file).rows
+    assert session["SessionToken"]
+    assert not path.exists()
+
+
 @pytest.mark.parametrize(
-    "words", [("rotate", "NOBODY"), ("remove", "NOBODY", "--yes"), ("add", "--account", "1")]
+    ("duration", "code"),
+    [("899", 1), ("900", 0), ("36h", 0), ("129601", 1), ("1y", 2), ("-1", 2), ("", 2), ("1.5h", 2)],
+)
+def test_session_lasts_15_minutes_to_36_hours(run, duration, code):
+    [key] = run("keys", "add").rows
+    assert run("keys", "session", key["access_key_id"], "--duration", duration).code == code
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("rotate", "NOBODY"), ("remove", "NOBODY", "--yes"), ("session", "NOBODY"), ("add", "--account", "1")],
 )
 def test_refusals_are_errors(run, sqs, words):
     refused = run("keys", *words)

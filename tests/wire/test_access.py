@@ -93,7 +93,7 @@ def test_unknown_key_wrong_secret_and_late_request_are_told_apart(store, key):
         late.authenticate(signed_by(key))
 
 
-def test_session_token_is_refused_since_there_are_none(store, key):
+def test_key_of_the_file_with_a_session_token_is_refused(store, key):
     access = KeyedAccess(store)
     with pytest.raises(InvalidClientTokenId):
         access.authenticate(signed_by(key, token="of-a-session"))
