@@ -38,7 +38,7 @@ class HttpLimits:
     pipelined: int = 16
     connections: int = 5_000
     short_bytes: int = 64 * 1024
-    bodies_bytes: int = 256 * 1024 * 1024
+    bodies_bytes: int = 192 * 1024 * 1024
     unread_bytes: int = 128 * 1024 * 1024
 
 

@@ -77,7 +77,7 @@ def test_two_servers_and_two_programs_share_a_queue(path):
 def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
     """Five times the bodies that fit are left unfinished; 500 heads too; documents that take most room when read.
 
-    The bodies held at once may take 256 MiB; the rest of the bound is the process itself and one document being read.
+    The bodies held at once may take 192 MiB; the rest of the bound is the process itself and one document being read.
     """
     documents = [
         b"[" * 8_000_000,
