@@ -93,7 +93,8 @@ def parse_json(kind: type[AnyRequest], body: bytes | str, limits: Limits) -> Any
             request: AnyRequest = _decoder(kind).decode(body)
         except msgspec.ValidationError:
             # Decoded again, without a shape: msgspec stops at the first slip, and the rest may be no JSON at all.
-            params = _known(_shape(kind), msgspec.json.decode(body))
+            params = msgspec.json.decode(body)
+            _drop_unknown(_shape(kind), params)
             try:
                 request = msgspec.convert(params, kind)
             except msgspec.ValidationError as error:
@@ -138,17 +139,21 @@ def _decoder(kind: type[AnyRequest]) -> msgspec.json.Decoder[AnyRequest]:
     return msgspec.json.Decoder(kind)
 
 
-def _known(shape: inspect.Type, value: Any) -> Any:
-    """The value without the members that its shape has not."""
+def _drop_unknown(shape: inspect.Type, value: Any) -> None:
+    """Take the members away that the value's shape has not: out of what was decoded, as a copy would double it."""
     shape = _without_none(shape)
     if isinstance(shape, inspect.StructType) and isinstance(value, dict):
         types = {field.encode_name: field.type for field in shape.fields}
-        return {name: _known(types[name], child) for name, child in value.items() if name in types}
-    if isinstance(shape, inspect.DictType) and isinstance(value, dict):
-        return {key: _known(shape.value_type, child) for key, child in value.items()}
-    if isinstance(shape, inspect.ListType) and isinstance(value, list):
-        return [_known(shape.item_type, child) for child in value]
-    return value
+        for name in value.keys() - types.keys():
+            del value[name]
+        for name, child in value.items():
+            _drop_unknown(types[name], child)
+    elif isinstance(shape, inspect.DictType) and isinstance(value, dict):
+        for child in value.values():
+            _drop_unknown(shape.value_type, child)
+    elif isinstance(shape, inspect.ListType) and isinstance(value, list):
+        for child in value:
+            _drop_unknown(shape.item_type, child)
 
 
 def _json_error(
