@@ -6,7 +6,8 @@
     aws_account_id = 111122223333
 
 The section is the key's user for policies; `default` is the account itself. Without `aws_account_id` the account is
-000000000000. Other settings of a section are passed over.
+000000000000. Other settings of a section are passed over, and so are sections without a key (roles, single sign-on). A
+session's token is refused: `sqsqlite keys session` makes sessions of these keys.
 """
 
 import configparser
@@ -18,6 +19,7 @@ from sqsqlite.service.keys import Credentials, check_account_id, check_user_name
 from sqsqlite.wire.signature import is_key_id
 
 _ID, _SECRET, _ACCOUNT = "aws_access_key_id", "aws_secret_access_key", "aws_account_id"
+_TOKEN = "aws_session_token"  # noqa: S105 # its name
 
 
 class BadKeyFile(SQSQLiteError):
@@ -69,6 +71,12 @@ def _read(path: Path) -> dict[str, Credentials]:
     for name in parser.sections():
         section = parser[name]
         missing = [key for key in (_ID, _SECRET) if not section.get(key)]
+        if len(missing) == 2 and _ID not in section and _SECRET not in section:
+            continue
+        if _TOKEN in section:
+            raise BadKeyFile(
+                f"{path}: [{name}]: {_TOKEN} is not taken from a file; sqsqlite keys session makes sessions"
+            )
         if missing:
             raise BadKeyFile(f"{path}: [{name}] has no {' and no '.join(missing)}")
         if not is_key_id(section[_ID]):

@@ -183,6 +183,10 @@ def test_credentials_file_that_became_unreadable_gives_no_key_until_it_is_mended
             r"\[a\]: aws_access_key_id is none",
         ),
         ("[a]\naws_access_key_id = é\naws_secret_access_key = s3cret", r"\[a\]: aws_access_key_id is none"),
+        (
+            "[a]\naws_access_key_id = A\naws_secret_access_key = s3cret\naws_session_token = s3cret",
+            "aws_session_token is not taken",
+        ),
         ("[a b]\naws_access_key_id = A\naws_secret_access_key = s3cret", r"\[a b\].* UserName is invalid"),
     ],
 )
@@ -193,6 +197,13 @@ def test_credentials_file_is_refused_without_showing_a_secret(tmp_path, text, re
         KeyFile(path)
     assert "s3cret" not in str(refused.value)
     assert str(path) in str(refused.value)
+
+
+def test_sections_without_a_key_are_passed_over(credentials):
+    credentials.write_text(
+        FILE + "\n[admin role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = default\n"
+    )
+    assert KeyFile(credentials).find("ROOT") is not None
 
 
 def test_credentials_file_that_is_not_there_is_refused(tmp_path):
