@@ -44,14 +44,14 @@ class Contestant:
     key: tuple[str, str] | None = None
 
 
-def _ours(port, folder, synchronous="FULL"):
+def _ours(port, folder, synchronous="FULL", processes=1):
     command = [sys.executable, "-m", "sqsqlite.cli", "serve", "--db", str(folder / "queues.db")]
     durability = {"FULL": "FULL: each commit synced", "NORMAL": "NORMAL: the process may die, not the power"}
     return Contestant(
         port,
         durability[synchronous],
         _our_version(),
-        [*command, "--port", str(port), "--synchronous", synchronous],
+        [*command, "--port", str(port), "--synchronous", synchronous, "--processes", str(processes)],
         AT_ROOT,
     )
 
@@ -118,6 +118,7 @@ def _localstack(port, folder):
 # Each is given its port and a folder for its files, and raises CannotRun where it can't be installed.
 CONTESTANTS = {
     OURS: _ours,
+    "sqsqlite, two processes": partial(_ours, processes=2),
     "sqsqlite, NORMAL": partial(_ours, synchronous="NORMAL"),
     SIGNED: _signed,
     BARE: _bare,
