@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from sqsqlite.analytics.expressions import uuid_text, whole_part
+from sqsqlite.analytics.expressions import uuid_text, whole_part, with_state
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,17 +52,16 @@ def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str
     """
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-    hidden = F.when(F.col("received") == 1, "in flight").otherwise("delayed")
-    state = F.when(F.col("visible_at") <= F.col("now_ms"), "visible").otherwise(hidden)
     wanted = queues.where(F.col("queue").isin(*names)) if names else queues
     named = F.broadcast(wanted.select("queue_key", "queue", "account_id", "file"))
-    return messages.join(named, "queue_key").select(
+    known = with_state(messages).join(named, "queue_key")
+    return known.select(
         F.timestamp_millis("now_ms").alias("taken_at"),
         "file",
         "account_id",
         F.col("id").alias("row_id"),
         uuid_text("message_id"),
-        state.alias("state"),
+        "state",
         F.timestamp_millis("sent_at").alias("sent_at"),
         F.timestamp_millis(F.nullif(F.col("visible_at"), F.lit(0))).alias("visible_at"),
         F.timestamp_millis("received_at").alias("received_at"),
