@@ -70,13 +70,13 @@ def _read(path: Path) -> dict[str, Credentials]:
     keys: dict[str, Credentials] = {}
     for name in parser.sections():
         section = parser[name]
-        missing = [key for key in (_ID, _SECRET) if not section.get(key)]
-        if len(missing) == 2 and _ID not in section and _SECRET not in section:
+        if _ID not in section and _SECRET not in section:
             continue
         if _TOKEN in section:
             raise BadKeyFile(
                 f"{path}: [{name}]: {_TOKEN} is not taken from a file; sqsqlite keys session makes sessions"
             )
+        missing = [key for key in (_ID, _SECRET) if not section.get(key)]
         if missing:
             raise BadKeyFile(f"{path}: [{name}] has no {' and no '.join(missing)}")
         if not is_key_id(section[_ID]):
