@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from sqsqlite import requests
 from sqsqlite._queue import Queue, name_missing_queue
 from sqsqlite._queue_settings import attribute_texts, attributes_of
-from sqsqlite.errors import InvalidAttributeName, InvalidParameterValue, QueueDoesNotExist
+from sqsqlite.errors import (
+    InvalidAttributeName,
+    InvalidParameterValue,
+    QueueDoesNotExist,
+    SQSError,
+    StoreError,
+)
 from sqsqlite.names import DEFAULT_REGION, queue_name
 from sqsqlite.queue_attributes import FIFO_ONLY
 from sqsqlite.service import inspect, metrics
@@ -207,12 +213,37 @@ class SQS:
         and messages inside the block joins. It commits at the end, and rolls back when the block raises: then nothing
         was sent, received or deleted.
 
+        Inside it a delete or change_visibility succeeds only if it settles, whatever `compat` is: else it raises
+        `LeaseLost`. A client's batch answers `Failed` instead; then the block does not commit, unless the caller has
+        looked at the answer and said so by `accept_unsettled()`.
+
         Raises:
             TransactionInProgress: this thread is in one already.
+            LeaseLost: a batch in the block left entries unsettled: rolled back.
             Busy, CommitInDoubt, DiskFull: see `errors`.
         """
         with self._store.transaction() as tx:
             yield tx.connection
+
+    def accept_unsettled(self) -> "list[SQSError]":
+        """Let this thread's `transaction()` commit although batches in it left entries unsettled so far.
+
+        For who has looked at the `Failed` of delete_message_batch or change_message_visibility_batch in the block, and
+        has undone, or wants to keep, the rows that belong to those messages.
+
+        Returns:
+            The error of each such entry, in order; LeaseLost where the lease was lost.
+
+        Raises:
+            StoreError: this thread is in no `transaction()`.
+        """
+        tx = self._store.transaction_of_thread
+        if tx is None:
+            raise StoreError(
+                "accept_unsettled() belongs inside `with sqs.transaction()`, after the batch that failed"
+            )
+        accepted, tx.unsettled = tx.unsettled, []
+        return accepted
 
     @property
     def engine(self) -> "Engine":

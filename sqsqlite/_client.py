@@ -49,6 +49,7 @@ class Exceptions:
     """`client.exceptions`: the modelled errors by shape name, and ClientError above them all."""
 
     ClientError = SQSError
+    LeaseLost = errors.LeaseLost
 
     def __getattr__(self, name: str) -> type[SQSError]:
         found = getattr(errors, name, None)
@@ -57,7 +58,7 @@ class Exceptions:
         raise AttributeError(f"{name} is no SQS error. Valid are: {', '.join(sorted(dir(self)))}")
 
     def __dir__(self) -> list[str]:
-        return ["ClientError", *(kind.__name__ for kind in errors.by_query_code.values())]
+        return ["ClientError", "LeaseLost", *(kind.__name__ for kind in errors.by_query_code.values())]
 
 
 class Client:

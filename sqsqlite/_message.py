@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqsqlite import requests, responses
+from sqsqlite.errors import LeaseLost
 from sqsqlite.message_attributes import MessageAttributeValue
 
 if TYPE_CHECKING:
@@ -90,24 +91,34 @@ class Message:
             "in the other process, with sqsqlite.client(path)"
         )
 
-    def delete(self, *, connection: "Caller | None" = None) -> None:
+    def delete(self, *, missing_ok: bool = False, connection: "Caller | None" = None) -> None:
         """Delete the message: its work is done.
 
+        Outside a transaction a message that is gone already is no error. Inside `with sqs.transaction()`, or with
+        `connection=`, this succeeds only if it deletes: else it raises, and the rows written there roll back with it.
+
         Args:
+            missing_ok: inside a transaction, too, a message that is gone is no error.
             connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
 
         Raises:
             InvalidParameterValue: the visibility timeout ended, or somebody else received it since; it stays.
+            LeaseLost: the same error, which derives from both; `.reason` says which. Inside a transaction also when the
+                message is gone: after `CommitInDoubt`, that may mean that the commit in doubt took place.
         Source: API_DeleteMessage.
         """
-        self._call(requests.DeleteMessage, connection, ReceiptHandle=self.receipt_handle)
+        try:
+            self._call(requests.DeleteMessage, connection, ReceiptHandle=self.receipt_handle)
+        except LeaseLost as error:
+            if not (missing_ok and error.reason == "gone"):
+                raise
 
     def change_visibility(self, seconds: int, *, connection: "Caller | None" = None) -> None:
         """Hide the message for `seconds` (0 to 43,200) from now on; 0 gives it back at once.
 
         Raises:
-            MessageNotInflight: the visibility timeout ended, or somebody else received it since.
-            InvalidParameterValue: the message is gone, or would be in flight for more than 12 h.
+            MessageNotInflight: the visibility timeout ended, or somebody else received it since. It is a LeaseLost.
+            InvalidParameterValue: it would be in flight for more than 12 h; or, as a LeaseLost, the message is gone.
         Source: API_ChangeMessageVisibility.
         """
         self._call(

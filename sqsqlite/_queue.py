@@ -158,6 +158,36 @@ class Queue:
         )
         return [Message(self._call, found) for found in response.messages or ()]
 
+    def delete_many(
+        self,
+        messages: "Iterable[Message | str]",
+        *,
+        missing_ok: bool = False,
+        connection: "Caller | None" = None,
+    ) -> None:
+        """Delete any number of received messages: all of them or, when one is refused, none.
+
+        Args:
+            messages: of this queue, or their receipt handles.
+            missing_ok: inside a transaction of the caller's, too, a message that is gone is no error.
+            connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
+
+        Raises:
+            TypeError: `messages` is one message or one handle, or holds something else.
+            ReceiptHandleIsInvalid: no receive of this queue issued the handle.
+            LeaseLost, InvalidParameterValue: as `Message.delete`, for the first that is refused; its place, from 0,
+                stands in the error.
+        """
+        if isinstance(messages, (str, Message)):
+            raise TypeError(f"delete_many takes a list or another iterable of messages, not {messages!r}")
+        handles = [_handle(place, message) for place, message in enumerate(messages)]
+        raw = None if connection is None else self._store.application.connection_of(connection)
+        try:
+            bulk.delete_many(self._store, self.name, handles, LOCAL, raw, missing_ok=missing_ok)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
     def peek(self, max_messages: int = 10, *, hidden: bool = False) -> "list[inspect.Peeked]":
         """Look at messages without receiving them: no lease, no count, no write.
 
@@ -332,6 +362,14 @@ class Queue:
 def name_missing_queue(error: QueueDoesNotExist, name: str, store: Store) -> None:
     """Note which queue is missing, and where: SQS's sentence, which stays as it is, names neither."""
     error.add_note(f"No queue {name!r} in {store.path}")
+
+
+def _handle(place: int, message: "Message | str") -> str:
+    if isinstance(message, Message):
+        return message.receipt_handle
+    if isinstance(message, str):
+        return message
+    raise TypeError(f"message {place} is {message!r}: a Message or a receipt handle is allowed")
 
 
 def _trace(trace_header: str | None) -> dict[str, Any] | None:

@@ -313,6 +313,62 @@ by_query_code: dict[str, type[SQSError]] = {kind.query_code: kind for kind in SQ
 """Error class of each Query code: what `Code` means in a batch's `Failed` and in boto3's `Error`."""
 
 
+class LeaseLost(SQSQLiteError):
+    """A mixin: the receipt handle is not, or no longer, the one that holds the message.
+
+    Inside a transaction of the caller's every delete and change_visibility raises it unless the handle is that of the
+    running lease, so that rows which depend on the message are rolled back with the block. Outside a transaction it
+    marks those errors of SQS's that have the same cause. What is raised is also an `SQSError` with SQS's code.
+
+    Attributes:
+        reason: "gone": deleted, purged or beyond its retention (after `CommitInDoubt`, perhaps by the very commit that
+            was in doubt); "replaced": a newer receive holds it; "ended": the visibility timeout ended; "moved": it is
+            in its dead-letter queue by now. "invalid", of `UnsettledBatch` alone: a batch entry failed otherwise.
+
+    What to do: let the block roll back. The worker that holds the message now does the work.
+    """
+
+    def __init__(self, message: str, reason: str = "gone") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class LostMessage(LeaseLost, InvalidParameterValue):
+    """An `InvalidParameterValue` whose cause is a lost lease: of a delete, or a change of a message that is gone."""
+
+    code = InvalidParameterValue.code
+
+
+class LostLease(LeaseLost, MessageNotInflight):
+    """A `MessageNotInflight` whose cause is a lost lease: of a change of the visibility timeout."""
+
+    code = MessageNotInflight.code
+
+
+class UnsettledBatch(LeaseLost, InvalidParameterValue):
+    """A block would commit although a batch in it left entries unsettled, which nobody may have looked at.
+
+    Attributes:
+        failures: the error of each such entry, in order.
+
+    What to do: look at the batch's `Failed`, then either raise, or call `sqs.accept_unsettled()` and go on.
+    """
+
+    code = InvalidParameterValue.code
+
+    def __init__(self, failures: list[SQSError]) -> None:
+        lost = [failure.reason for failure in failures if isinstance(failure, LeaseLost)]
+        super().__init__(
+            f"{len(failures)} entries of this block's batches were not settled: rolled back. The first: "
+            f"{failures[0].message} Look at `Failed`, and call accept_unsettled() to commit all the same",
+            lost[0] if lost else "invalid",
+        )
+        self.failures = failures
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.failures,)
+
+
 class ParamValidationError(SQSQLiteError, ValueError):
     """Parameters are missing, unknown or of the wrong Python type; boto3 raises its own error of this name then.
 

@@ -5,7 +5,9 @@
 
 Without a queue in the same file, a crash between the two writes leaves an order that nobody ships, or announces one
 that does not exist. Here one commit covers both, whatever happens to the process, and `--ship` marks an order and
-deletes its message in one commit, too: an order is shipped once, however often the program is killed and restarted.
+deletes its message in one commit, too: an order is shipped once, however often the program is killed and restarted. A
+process that is too late for an order, because its visibility timeout ended, gets an error from that delete, and its row
+rolls back.
 """
 
 import sys
@@ -13,6 +15,7 @@ import sys
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert, update
 
 import sqsqlite
+from sqsqlite.errors import LeaseLost
 
 metadata = MetaData()
 orders = Table(
@@ -38,11 +41,16 @@ def ship(sqs: sqsqlite.SQS) -> list[int]:
     shipped = []
     while messages := sqs.queue("placed-orders").receive(10):
         for message in messages:
-            with sqs.engine.begin() as connection:
-                order_id = int(message.body)
-                connection.execute(update(orders).where(orders.c.id == order_id).values(state="shipped"))
-                message.delete(connection=connection)
-            shipped.append(order_id)
+            order_id = int(message.body)
+            try:
+                with sqs.engine.begin() as connection:
+                    connection.execute(update(orders).where(orders.c.id == order_id).values(state="shipped"))
+                    message.delete(connection=connection)
+            except LeaseLost as error:
+                # This process was slower than the visibility timeout: another one ships the order, or has done it.
+                print(f"order {order_id} was left to another process: {error.reason}", file=sys.stderr)
+            else:
+                shipped.append(order_id)
     return shipped
 
 

@@ -26,10 +26,17 @@ class Lease(enum.Enum):
 
 
 class Standing(NamedTuple):
-    """A lease as a receipt finds it. `received_at`: of the latest receive, where the message is still here."""
+    """A lease as a receipt finds it.
+
+    Attributes:
+        received_at: of the latest receive, where the message is still here.
+        is_held: the receipt is of the latest receive and its timeout runs. It deletes the message even beyond its
+            retention, when the message is GONE for everything else.
+    """
 
     lease: Lease
     received_at: int | None = None
+    is_held: bool = False
 
 
 def classify(tx: "Transaction", queue: Queue, receipt: Receipt) -> Standing:
@@ -38,14 +45,15 @@ def classify(tx: "Transaction", queue: Queue, receipt: Receipt) -> Standing:
     if row is None:
         return Standing(Lease.GONE)
     epoch_id, token, visible_at, sent_at, received_at, discarded_at, retention_seconds = row
+    held = epoch_id == queue.epoch_id and token == receipt.token and visible_at > tx.now_ms
     # Discarded, or beyond the retention of the queue that it is in by now.
     if discarded_at is not None or sent_at <= tx.now_ms - (retention_seconds or 0) * 1000:
-        return Standing(Lease.GONE)
+        return Standing(Lease.GONE, is_held=held)
     if epoch_id != queue.epoch_id:
         return Standing(Lease.MOVED)
     if token != receipt.token:
         return Standing(Lease.REPLACED, received_at)
-    return Standing(Lease.CURRENT if visible_at > tx.now_ms else Lease.ENDED, received_at)
+    return Standing(Lease.CURRENT if held else Lease.ENDED, received_at, held)
 
 
 def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> bool:

@@ -1,6 +1,7 @@
 """Many messages in one transaction: what SQS's batches of ten can't say."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import requests, shapes
@@ -10,7 +11,7 @@ from sqsqlite.engine.send import append
 from sqsqlite.errors import SQSError
 from sqsqlite.prepared import PreparedMessage
 from sqsqlite.responses import SendMessageResponse
-from sqsqlite.service import lookup
+from sqsqlite.service import leases, lookup
 from sqsqlite.service.messages import prepare, prepare_fifo, sent
 
 if TYPE_CHECKING:
@@ -39,6 +40,23 @@ def send_many(
     if connection is not None:
         return store.join(connection, _send_all, queue_url, messages, caller)
     return store.write(_send_all, queue_url, messages, caller)
+
+
+def delete_many(
+    store: "Store",
+    queue_url: str,
+    handles: Sequence[str],
+    caller: "Caller",
+    connection: "Connection | None" = None,
+    *,
+    missing_ok: bool,
+) -> None:
+    """Delete the messages of all the handles in one transaction, or none of them: see `leases.delete_many`."""
+    operation = partial(leases.delete_many, missing_ok=missing_ok)
+    if connection is not None:
+        store.join(connection, operation, queue_url, handles, caller)
+    else:
+        store.write(operation, queue_url, handles, caller)
 
 
 def _send_all(

@@ -1,18 +1,22 @@
 """Settling: DeleteMessage, ChangeMessageVisibility and their batches."""
 
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqsqlite.engine import settle
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.settle import Lease
 from sqsqlite.errors import (
     InvalidParameterValue,
-    MessageNotInflight,
+    LeaseLost,
+    LostLease,
+    LostMessage,
     ReceiptHandleIsInvalid,
     SQSError,
 )
 from sqsqlite.receipts import Receipt
 from sqsqlite.responses import (
+    BatchResultErrorEntry,
     ChangeMessageVisibilityBatchResponse,
     ChangeMessageVisibilityBatchResultEntry,
     DeleteMessageBatchResponse,
@@ -27,19 +31,25 @@ if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.transaction import Transaction
 
+REASONS = {Lease.ENDED: "ended", Lease.REPLACED: "replaced", Lease.MOVED: "moved", Lease.GONE: "gone"}
+"""`LeaseLost.reason` of each way to lose a lease."""
+
 
 def delete_message(tx: "Transaction", request: "requests.DeleteMessage", caller: "Caller") -> Empty:
     """Delete a received message, if the handle is of its latest receive and the timeout still runs.
 
     A message that is gone already is no error. compat="aws" deletes by any handle, as Amazon's standard queues do.
+    Neither holds inside a transaction of the caller's: there the delete succeeds only if it deletes.
 
     Raises:
         ReceiptHandleIsInvalid: no receive of this queue issued the handle.
         InvalidParameterValue: its timeout has ended, or a newer receive replaced it; the message stays.
+        LostMessage: the same, as an InvalidParameterValue that is a LeaseLost; in a caller's transaction also when the
+            message is gone.
     Source: API_DeleteMessage; docs/differences.md for the two modes.
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)
-    _delete(tx, queue, request.receipt_handle)
+    _delete(tx, queue, request.receipt_handle, _receipt(tx, queue, request.receipt_handle))
     return Empty()
 
 
@@ -48,26 +58,75 @@ def delete_message_batch(
 ) -> DeleteMessageBatchResponse:
     """Delete up to ten; each handle succeeds or fails by itself. Source: API_DeleteMessageBatch."""
     queue = lookup.find(tx.execute, request.queue_url, caller)
-    successful, failed = [], []
+    failures: dict[str, SQSError] = {}
     receipts = []
     for entry in request.entries:
         try:
             entry.check_entry(tx.settings.limits)
             receipts.append((entry, _receipt(tx, queue, entry.receipt_handle)))
         except SQSError as error:
-            failed.append(failure(entry.id, error))
-    matched = settle.delete_all_current(tx, queue, [receipt for _, receipt in receipts])
-    for entry, receipt in receipts:
+            failures[entry.id] = error
+    # One by one in a caller's transaction: what was deleted by this very batch is told apart from what was gone before.
+    if tx.is_callers or not settle.delete_all_current(tx, queue, [receipt for _, receipt in receipts]):
+        for entry, receipt in receipts:
+            try:
+                _delete(tx, queue, entry.receipt_handle, receipt)
+            except SQSError as error:
+                failures[entry.id] = error
+    successful, failed = _divided(tx, request.entries, failures)
+    return DeleteMessageBatchResponse(
+        successful=[DeleteMessageBatchResultEntry(id=entry_id) for entry_id in successful] or None,
+        failed=failed or None,
+    )
+
+
+def delete_many(
+    tx: "Transaction", queue_url: str, handles: Sequence[str], caller: "Caller", *, missing_ok: bool
+) -> None:
+    """Delete the messages of any number of handles: all of them, or none and the first one's error.
+
+    Args:
+        missing_ok: in a caller's transaction, too, a message that is gone is no error.
+
+    Raises:
+        as `delete_message`; the place in `handles`, from 0, stands before the message.
+    """
+    queue = lookup.find(tx.execute, queue_url, caller)
+    held: dict[int, Receipt] = {}
+    late = []
+    for place, handle in enumerate(handles):
         try:
-            if not matched:
-                _settle_late(tx, queue, entry.receipt_handle, receipt)
+            receipt = _receipt(tx, queue, handle)
+            if settle.classify(tx, queue, receipt).is_held:
+                held[receipt.lease_id] = receipt
+            elif _is_late_delete(tx, queue, handle, receipt, missing_ok=missing_ok):
+                late.append(receipt)
         except SQSError as error:
-            failed.append(failure(entry.id, error))
-        else:
-            successful.append(DeleteMessageBatchResultEntry(id=entry.id))
-    places = {entry.id: place for place, entry in enumerate(request.entries)}
-    failed.sort(key=lambda one: places[one.id])
-    return DeleteMessageBatchResponse(successful=successful or None, failed=failed or None)
+            raise _at(place, error) from error
+    for receipt in late:
+        settle.delete_any(tx, queue, receipt)
+    settle.delete_all_current(tx, queue, list(held.values()))
+
+
+def _at(place: int, error: SQSError) -> SQSError:
+    placed = type(error)(f"message {place}: {error.message}")
+    if isinstance(error, LeaseLost) and isinstance(placed, LeaseLost):
+        placed.reason = error.reason
+    return placed
+
+
+def _divided(
+    tx: "Transaction", entries: Sequence[Any], failures: dict[str, SQSError]
+) -> tuple[list[str], list[BatchResultErrorEntry]]:
+    """The ids of what succeeded and the answers to what failed, each in the request's order.
+
+    A caller's transaction remembers the failures: it does not commit before the caller has said to have seen them.
+    """
+    successful = [entry.id for entry in entries if entry.id not in failures]
+    failed = [failure(entry.id, failures[entry.id]) for entry in entries if entry.id in failures]
+    if tx.is_callers:
+        tx.unsettled += [failures[entry.id] for entry in entries if entry.id in failures]
+    return successful, failed
 
 
 def change_message_visibility(
@@ -80,8 +139,8 @@ def change_message_visibility(
 
     Raises:
         ReceiptHandleIsInvalid: no receive of this queue issued the handle.
-        MessageNotInflight: its timeout has ended, or a newer receive replaced the handle.
-        InvalidParameterValue: the message is gone, or the change goes beyond 12 h in all.
+        MessageNotInflight: its timeout has ended, or a newer receive replaced the handle. It is a LeaseLost.
+        InvalidParameterValue: the change goes beyond 12 h in all, or the message is gone: that one is a LeaseLost.
     Source: API_ChangeMessageVisibility; quotas, "Message visibility timeout".
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)
@@ -94,15 +153,17 @@ def change_message_visibility_batch(
 ) -> ChangeMessageVisibilityBatchResponse:
     """Change up to ten; each succeeds or fails by itself. Source: API_ChangeMessageVisibilityBatch."""
     queue = lookup.find(tx.execute, request.queue_url, caller)
-    successful, failed = [], []
+    failures: dict[str, SQSError] = {}
     for entry in request.entries:
         try:
             _change(tx, queue, entry.receipt_handle, entry.check_entry(tx.settings.limits))
         except SQSError as error:
-            failed.append(failure(entry.id, error))
-        else:
-            successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
-    return ChangeMessageVisibilityBatchResponse(successful=successful or None, failed=failed or None)
+            failures[entry.id] = error
+    successful, failed = _divided(tx, request.entries, failures)
+    return ChangeMessageVisibilityBatchResponse(
+        successful=[ChangeMessageVisibilityBatchResultEntry(id=entry_id) for entry_id in successful] or None,
+        failed=failed or None,
+    )
 
 
 def _receipt(tx: "Transaction", queue: Queue, handle: str) -> Receipt:
@@ -114,41 +175,55 @@ def _receipt(tx: "Transaction", queue: Queue, handle: str) -> Receipt:
     return receipt
 
 
-def _delete(tx: "Transaction", queue: Queue, handle: str) -> None:
-    receipt = _receipt(tx, queue, handle)
-    if not settle.delete_all_current(tx, queue, (receipt,)):
-        _settle_late(tx, queue, handle, receipt)
-
-
-def _settle_late(tx: "Transaction", queue: Queue, handle: str, receipt: Receipt) -> None:
-    """A delete whose handle matched no running lease: done before, an error, or Amazon's softer way."""
-    standing = settle.classify(tx, queue, receipt)
-    if standing.lease is Lease.GONE:
+def _delete(tx: "Transaction", queue: Queue, handle: str, receipt: Receipt) -> None:
+    if settle.delete_all_current(tx, queue, (receipt,)):
         return
-    if tx.settings.strict_handles or queue.fifo or _too_old(tx, receipt.received_at):
-        _expired(handle)
-    settle.delete_any(tx, queue, receipt)
+    if _is_late_delete(tx, queue, handle, receipt):
+        settle.delete_any(tx, queue, receipt)
+
+
+def _is_late_delete(
+    tx: "Transaction", queue: Queue, handle: str, receipt: Receipt, *, missing_ok: bool = False
+) -> bool:
+    """Whether a handle that matched no running lease deletes all the same: Amazon's softer way.
+
+    False: the message is gone, which is no error outside a transaction of the caller's.
+
+    Raises:
+        LostMessage: it does not.
+    """
+    lease = settle.classify(tx, queue, receipt).lease
+    if lease is Lease.GONE:
+        if tx.is_callers and not missing_ok:
+            raise LostMessage(f"{_invalid(handle)} Message does not exist.", "gone")
+        return False
+    if tx.is_callers or tx.settings.strict_handles or queue.fifo:
+        _expired(handle, lease)
+    if _too_old(tx, receipt.received_at):
+        _expired(handle, Lease.ENDED)
+    return True
 
 
 def _change(tx: "Transaction", queue: Queue, handle: str, visibility_timeout: int) -> None:
     receipt = _receipt(tx, queue, handle)
-    standing = settle.classify(tx, queue, receipt)
-    any_handle = not (tx.settings.strict_handles or queue.fifo)
-    if standing.lease is Lease.GONE or (any_handle and standing.lease is Lease.MOVED):
-        raise InvalidParameterValue(
-            f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not "
-            "available for visibility timeout change."
+    lease, received_at, _ = settle.classify(tx, queue, receipt)
+    any_handle = not (tx.is_callers or tx.settings.strict_handles or queue.fifo)
+    if lease is Lease.GONE or (any_handle and lease is Lease.MOVED):
+        raise LostMessage(
+            f"{_invalid(handle)} Message does not exist or is not available for visibility timeout change.",
+            REASONS[lease],
         )
-    if standing.lease is not Lease.CURRENT and not any_handle:
+    if lease is not Lease.CURRENT and not any_handle:
         if not tx.settings.strict_handles:
-            _expired(handle)
-        raise MessageNotInflight(
-            f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message is not in flight: its visibility "
-            "timeout has ended, or it was received again since."
+            _expired(handle, lease)
+        raise LostLease(
+            f"{_invalid(handle)} Message is not in flight: its visibility timeout has ended, or it was received again "
+            "since.",
+            REASONS[lease],
         )
     if any_handle and _too_old(tx, receipt.received_at):
-        _expired(handle)
-    _check_total(tx, standing.received_at or receipt.received_at, visibility_timeout)
+        _expired(handle, Lease.ENDED)
+    _check_total(tx, received_at or receipt.received_at, visibility_timeout)
     # False only in compat="aws", for a message that is visible again: 200, and it stays so.
     settle.change_visibility(tx, queue, receipt, visibility_timeout, any_handle=any_handle)
 
@@ -157,10 +232,12 @@ def _too_old(tx: "Transaction", received_at: int) -> bool:
     return tx.now_ms - received_at > tx.settings.limits.visibility_total_seconds * 1000
 
 
-def _expired(handle: str) -> NoReturn:
-    raise InvalidParameterValue(
-        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
-    )
+def _invalid(handle: str) -> str:
+    return f"Value {handle} for parameter ReceiptHandle is invalid. Reason:"
+
+
+def _expired(handle: str, lease: Lease) -> NoReturn:
+    raise LostMessage(f"{_invalid(handle)} The receipt handle has expired.", REASONS[lease])
 
 
 def _check_total(tx: "Transaction", received_at: int, visibility_timeout: int) -> None:

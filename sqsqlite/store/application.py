@@ -147,7 +147,8 @@ class Application:
         try:
             store.turnstile.take(connection, store.busy_timeout)
             connection.execute("PRAGMA query_only = OFF")
-            connection.transaction = store.begin(connection)
+            connection.transaction = tx = store.begin(connection)
+            tx.is_callers = True
         except BaseException as error:
             store.turnstile.leave(connection)
             if isinstance(error, dbapi.Error):

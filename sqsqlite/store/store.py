@@ -16,6 +16,7 @@ from sqsqlite.errors import (
     StoreClosed,
     StoreError,
     TransactionInProgress,
+    UnsettledBatch,
 )
 from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
@@ -217,6 +218,8 @@ class Store:
             self._thread.transaction = tx
             yield tx
             self._refuse_odd_end(connection, tx)
+            if tx.unsettled:
+                raise UnsettledBatch(tx.unsettled)
             connection.finish()
         finally:
             until_done(lambda: self.application.put_away(connection))

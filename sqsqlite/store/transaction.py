@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sqsqlite.errors import SQSError
     from sqsqlite.store.connections import Connection
     from sqsqlite.store.headroom import Headroom
     from sqsqlite.store.settings import Settings
@@ -54,6 +55,9 @@ class Transaction:
         sent_bytes: of the messages that were sent: how much longer the WAL gets.
         sweep: whether rows were discarded that upkeep should take away.
         moves: whether a message move task began that upkeep should carry out.
+        is_callers: a transaction of the caller's: it holds rows that depend on what is settled in it, so a settle
+            succeeds only if it settles.
+        unsettled: what batches in it left unsettled, and nobody has said to have looked at.
         is_over: a caller's transaction that was committed or rolled back.
     """
 
@@ -62,12 +66,14 @@ class Transaction:
         "deltas",
         "execute",
         "headroom",
+        "is_callers",
         "is_over",
         "moves",
         "now_ms",
         "sent_bytes",
         "settings",
         "sweep",
+        "unsettled",
         "wakes",
     )
 
@@ -83,7 +89,8 @@ class Transaction:
         self.wakes: dict[int, int] = {}
         self.sent_bytes = 0
         self.sweep = self.moves = False
-        self.is_over = False
+        self.is_callers = self.is_over = False
+        self.unsettled: list[SQSError] = []
 
     def require_room(self, size_bytes: int) -> None:
         """Raise DiskFull if a send of so many bytes would leave no room to receive and delete."""

@@ -72,3 +72,21 @@ def test_rolled_back_order_announces_nothing(path, example):
             example.place(sqs, None)
         assert len(queue) == 0
         assert rows(sqs, ORDERS) == []
+
+
+def test_an_order_that_another_process_has_shipped_is_left_to_it(path, example, capsys, monkeypatch):
+    """The visibility timeout ends in the midst of the work, and another process ships the order."""
+    clock = sqsqlite.ManualClock()
+    with sqsqlite.connect(path, clock=clock) as sqs:
+        with sqs.engine.begin() as connection:
+            example.metadata.create_all(connection)
+        queue = sqs.create_queue("placed-orders", visibility_timeout=30)
+        example.place(sqs, "lamp")
+        [slow] = queue.receive()
+        clock.advance(seconds=31)
+        assert example.ship(sqs) == [1]
+
+        portions = [[slow], []]
+        monkeypatch.setattr(sqsqlite.Queue, "receive", lambda *_: portions.pop(0))
+        assert example.ship(sqs) == []
+    assert capsys.readouterr().err == "order 1 was left to another process: gone\n"
