@@ -149,7 +149,7 @@ class _NoGroups:
         store.turnstile.take(holder, store.busy_timeout)
         try:
             connection = store.writers.take()
-            tx = store.begin(connection)
+            tx = store.begin(connection, store.busy_timeout)
             result = operation(tx, *arguments)
             store.drain_empty_receives(tx)
             write_counts(tx)

@@ -145,9 +145,9 @@ class Application:
         store = self._store
         connection.thread = threading.get_ident()
         try:
-            store.turnstile.take(connection, store.busy_timeout)
+            timeout = store.turnstile.take(connection, store.busy_timeout)
             connection.execute("PRAGMA query_only = OFF")
-            connection.transaction = tx = store.begin(connection)
+            connection.transaction = tx = store.begin(connection, timeout)
             tx.is_callers = True
         except BaseException as error:
             store.turnstile.leave(connection)

@@ -20,6 +20,7 @@ from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.room import make_room
 from sqsqlite.store.translate import BUSY, FULL, commit_error, primary_code, translate
 from sqsqlite.store.upkeep import Wal
+from sqsqlite.store.writer import writer_of
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -51,6 +52,7 @@ class _Entry:
         "is_told",
         "is_woken",
         "operation",
+        "queued_at",
         "result",
         "thread",
         "waiting",
@@ -65,6 +67,7 @@ class _Entry:
         self.is_decided = False
         self.is_told = self.is_woken = False
         self.waiting: threading.Lock | None = None
+        self.queued_at = 0.0  # by time.monotonic(), if it had to queue up
         # Set once, by `setdefault`: the leader that has the entry in hand, _LEADS, or the entry itself: it gave up.
         self.fate: dict[str, Any] | None = None
         self.group: tuple[_Entry, ...] | list[_Entry] = ()
@@ -111,6 +114,7 @@ class GroupCommit:
     def _queue(self, entry: _Entry) -> bool:
         """Wait until a leader has taken care of the entry, or has made it the next leader (True)."""
         entry.fate = {}
+        entry.queued_at = time.monotonic()
         entry.waiting = waiting = threading.Lock()
         waiting.acquire()
         self._queued.append(entry)
@@ -122,7 +126,10 @@ class GroupCommit:
             return self._comes_to_lead(entry)
         if entry.fate.setdefault(_FATE, entry) is entry:
             self._unqueue(entry)
-            raise Busy(f"other threads have been writing for {timeout:g} s (busy_timeout)")
+            raise Busy(
+                f"{self._store.path}: other threads have been writing for {timeout:g} s (busy_timeout)"
+                f"{writer_of(self._store.path)}"
+            )
         # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
         waiting.acquire()
         return self._comes_to_lead(entry)
@@ -134,14 +141,17 @@ class GroupCommit:
     def _lead(self, entry: _Entry, committed: "list[Transaction]") -> None:
         store = self._store
         group = entry.group = [entry]
+        timeout = store.busy_timeout
+        if entry.queued_at:
+            timeout = max(0.0, timeout - (time.monotonic() - entry.queued_at))
         try:
-            store.turnstile.take(entry, store.busy_timeout)
+            timeout = store.turnstile.take(entry, timeout)
         except StoreError as error:
             entry.error = error
         else:
             if self._queued:
                 self._gather(entry, group)
-            self._transact(entry, group, committed)
+            self._transact(entry, group, committed, timeout)
             for decided in group:
                 decided.is_decided = True
         self._settle(entry)
@@ -230,18 +240,25 @@ class GroupCommit:
         return True
 
     def _transact(
-        self, leader: _Entry, group: list[_Entry], committed: "list[Transaction]", *, tries: int = 0
+        self,
+        leader: _Entry,
+        group: list[_Entry],
+        committed: "list[Transaction]",
+        timeout: float,
+        *,
+        tries: int = 0,
     ) -> None:
         """Run the group and commit it. Each entry ends with a result or an error, unless an interrupt ends it all.
 
         Args:
             leader: holds the connection meanwhile.
+            timeout: seconds to wait for SQLite's own lock.
             tries: so often a full disk has been given room for it.
         """
         store = self._store
         try:
             leader.connection = store.writers.take()
-            committed.append(self._attempt(leader.connection, group))
+            committed.append(self._attempt(leader.connection, group, timeout))
         except (dbapi.Error, StoreError) as error:
             if leader.connection is not None:
                 # Closed, not reused: whatever the failed transaction still held is rolled back with it.
@@ -250,36 +267,38 @@ class GroupCommit:
             code = primary_code(error)
             is_full = code == FULL or isinstance(error, DiskFull)
             if is_full and tries < LAST_TRY and make_room(store, first=not tries):
-                self._transact(leader, group, committed, tries=tries + 1)
+                self._transact(leader, group, committed, timeout, tries=tries + 1)
             elif len(group) > 1 and isinstance(error, dbapi.Error) and code != BUSY:
                 # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
                 # keeps is kept from each of them, and they would wait for it one after the other.
                 for entry in group:
-                    self._transact(leader, [entry], committed, tries=tries)
+                    self._transact(leader, [entry], committed, timeout, tries=tries)
             else:
                 _fail(group, translate(error, store.path), error)
         else:
             connection, leader.connection = leader.connection, None
             store.writers.give_back(connection)
             if tries < LAST_TRY and store.headroom.wal_in_the_way:
-                self._empty_wal_for(leader, group, committed)
+                self._empty_wal_for(leader, group, committed, timeout)
 
-    def _empty_wal_for(self, leader: _Entry, group: list[_Entry], committed: "list[Transaction]") -> None:
+    def _empty_wal_for(
+        self, leader: _Entry, group: list[_Entry], committed: "list[Transaction]", timeout: float
+    ) -> None:
         """Sends were refused for want of room that an empty WAL may give: once more with one."""
         store = self._store
         store.headroom.wal_in_the_way = False
         refused = [entry for entry in group if isinstance(entry.error, DiskFull)]
         if refused and store.upkeep.begin_wal_again("TRUNCATE") is Wal.BEGUN:
-            self._transact(leader, refused, committed, tries=LAST_TRY)
+            self._transact(leader, refused, committed, timeout, tries=LAST_TRY)
 
-    def _attempt(self, connection: Any, group: list[_Entry]) -> "Transaction":
-        tx = self._store.begin(connection)
+    def _attempt(self, connection: Any, group: list[_Entry], timeout: float) -> "Transaction":
+        tx = self._store.begin(connection, timeout)
         if len(group) == 1:
             _run_alone(tx, group[0])
         elif not _run_plain(tx, group):
             # Something failed after it had written, which should not happen: once more, each by itself.
             connection.execute("ROLLBACK")
-            tx = self._store.begin(connection)
+            tx = self._store.begin(connection, timeout)
             _run_with_savepoints(tx, group)
         self._store.drain_empty_receives(tx)
         write_counts(tx)

@@ -43,7 +43,7 @@ def identity(path: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def _descriptors(wanted: Identity) -> set[int]:
+def descriptors(wanted: Identity) -> set[int]:
     """This process's descriptors on the file. Looked at by fstat alone: opening or closing one would drop locks."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
@@ -75,7 +75,7 @@ def opening(path: Path) -> Iterator[None]:
         if wanted is not None:
             if wanted in _torn:
                 raise StoreError(f"{path}: {TORN}")
-            if wanted not in _cut_short and _descriptors(wanted) - _our_descriptors.get(wanted, set()):
+            if wanted not in _cut_short and descriptors(wanted) - _our_descriptors.get(wanted, set()):
                 raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
             _cut_short.add(wanted)
         yield
@@ -85,7 +85,7 @@ def opening(path: Path) -> Iterator[None]:
             wanted = identity(path)
             _cut_short.add(wanted)
         if wanted in _cut_short:
-            _our_descriptors[wanted] = _descriptors(wanted)
+            _our_descriptors[wanted] = descriptors(wanted)
             _cut_short.discard(wanted)
 
 
@@ -116,7 +116,7 @@ def closed(wanted: Identity) -> None:
             del _open_files[wanted]
             _our_descriptors.pop(wanted, None)
         else:
-            _our_descriptors[wanted] &= _descriptors(wanted)
+            _our_descriptors[wanted] &= descriptors(wanted)
 
 
 def is_torn(wanted: Identity) -> bool:

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+# Seconds of waiting for the turn that are not taken off the wait for SQLite's own lock: that costs two statements.
+SHORT_WAIT = 0.1
+
 
 class Store:
     """A queue's file, for any number of threads.
@@ -147,11 +150,22 @@ class Store:
 
     # --- writing
 
-    def begin(self, connection: Connection) -> Transaction:
-        """BEGIN IMMEDIATE, and one look at the clock."""
+    def begin(self, connection: Connection, timeout: float) -> Transaction:
+        """BEGIN IMMEDIATE, and one look at the clock.
+
+        Args:
+            timeout: seconds to wait for SQLite's own lock: what the wait for the turn has left of busy_timeout.
+        """
         if self.headroom.is_look_due():
             room.look_around(self, connection)
-        connection.execute("BEGIN IMMEDIATE")
+        if self.busy_timeout - timeout < SHORT_WAIT:
+            connection.execute("BEGIN IMMEDIATE")
+        else:
+            connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}").fetchall()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {round(self.busy_timeout * 1000)}").fetchall()
         return Transaction(connection, self.clock.now_ms(), self.settings, self.headroom)
 
     def write(self, operation: Callable[..., R], *arguments: Any) -> R:

@@ -1,5 +1,7 @@
 """SQLite's errors, translated once. The cause is always kept."""
 
+from pathlib import Path
+
 from sqsqlite.errors import (
     Busy,
     CannotOpen,
@@ -13,6 +15,7 @@ from sqsqlite.errors import (
     StoreClosed,
     StoreError,
 )
+from sqsqlite.store.writer import writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6, 8, 10, 11, 13, 14, 15, 26
@@ -41,6 +44,8 @@ def translate(error: Exception, path: object) -> Exception:
     found = _TEXTS.get(primary_code(error))
     if found is not None:
         kind, text = found
+        if kind is Busy:
+            text += writer_of(Path(str(path)))
         return kind(f"{path}: {text} ({getattr(error, 'sqlite_errorname', 'SQLITE')}: {error})")
     text = str(error)
     if text.startswith(("no such table: sqs_", "no such column: ")) or "has no column named" in text:

@@ -117,8 +117,12 @@ class Upkeep:
             return
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="sqsqlite-upkeep", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="sqsqlite-upkeep", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return  # no thread is to be had; called behind a commit, which stands: the next one tries again
+                self._thread = thread
 
     def _run(self) -> None:
         while not self._closed:

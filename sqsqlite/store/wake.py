@@ -39,14 +39,18 @@ class News(Event, Protocol):
 
 
 class Waiter:
-    """One long poll. `event`: there is news: of something `receivable` now, or of a later instant, `due_at`."""
+    """One long poll. `event`: there is news: of something `receivable` now, or of a later instant, `due_at`.
 
-    __slots__ = ("due_at", "event", "queue_id", "receivable")
+    Attributes:
+        is_deaf: no thread was to be had that listens to other processes: look again every SAFETY_NET seconds.
+    """
+
+    __slots__ = ("due_at", "event", "is_deaf", "queue_id", "receivable")
 
     def __init__(self, queue_id: int, event: News) -> None:
         self.queue_id = queue_id
         self.event = event
-        self.receivable = False
+        self.receivable = self.is_deaf = False
         self.due_at: int | None = None
 
 
@@ -85,11 +89,19 @@ class Waker:
             self._count += 1
             if self._socket is None and hasattr(socket, "AF_UNIX"):
                 self._bind()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._listen, name="sqsqlite-wake", daemon=True)
-                self._thread.start()
+            waiter.is_deaf = not self._has_listener()
         self._present.set()
         return waiter
+
+    def _has_listener(self) -> bool:
+        if self._thread is None:
+            thread = threading.Thread(target=self._listen, name="sqsqlite-wake", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            self._thread = thread
+        return True
 
     def forget(self, waiter: Waiter) -> None:
         """The wait is over."""
@@ -148,7 +160,10 @@ class Waker:
 
     def _send(self, wakes: dict[int, int]) -> None:
         if self._sender is None:
-            self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            except OSError:
+                return  # no descriptor is free: the safety net finds the commit, which stands
             self._sender.setblocking(False)
         news = list(wakes.items())[:_AT_MOST]
         datagram = b"" if len(wakes) > _AT_MOST else b"".join(_NEWS.pack(*piece) for piece in news)
@@ -169,7 +184,10 @@ class Waker:
 
     def _bind(self) -> None:
         name = f"wake-{os.getpid()}-{secrets.token_hex(4)}"
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        except OSError:
+            return  # no descriptor is free: by looks alone
         try:
             listener.bind(_address(self._folder, name))
         except OSError:

@@ -1,0 +1,236 @@
+"""A POSIX record lock on a small file, waited for with a timeout.
+
+The kernel wakes a blocked process at once and in order, but no call blocks on a record lock for so many seconds and no
+longer. So a helper thread blocks in place of the writer, who waits for the helper. Looking again and again instead cost
+half the throughput of 8 processes.
+
+The lock serves fairness alone. Whatever goes wrong with it, the writer goes on without it: the kernel may refuse to
+block (EDEADLK, which it reports for two processes that merely use two files; ENOLCK), no thread may be had, and the
+process that holds the lock may be stopped.
+"""
+
+import contextlib
+import errno
+import os
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from sqsqlite.store.interrupts import Signal
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's busy handler alone
+    fcntl = None
+
+# Seconds that the next in turn looks again and again before it sleeps: two or three turns at NORMAL.
+SPIN = 0.0002
+# Seconds behind one and the same holder after which a writer goes on without the lock.
+PATIENCE = 1.0
+# Seconds between two looks where no call can block.
+LOOK_AGAIN = 0.001
+# Seconds that a helper without work stays.
+HELPER_STAYS = 5.0
+_LOCK = 0 if fcntl is None else fcntl.LOCK_EX
+_TRY = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
+_UNLOCK = 0 if fcntl is None else fcntl.LOCK_UN
+_HELD = (errno.EACCES, errno.EAGAIN)
+# struct flock: type, whence, start, length, process; macOS has another order.
+_FLOCK = struct.Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x")
+
+
+def holder_of(descriptor: int, start: int = 0, length: int = 0) -> int | None:
+    """The process that holds a lock on these bytes of an open file; None: no other process does.
+
+    Looks, and neither takes nor drops a lock. 0: a process of another container.
+    """
+    if fcntl is None:
+        return None
+    asked = (fcntl.F_WRLCK, os.SEEK_SET)
+    try:
+        if sys.platform == "darwin":
+            flock = fcntl.fcntl(descriptor, fcntl.F_GETLK, _FLOCK.pack(start, length, 0, *asked))
+            _, _, pid, kind, _ = _FLOCK.unpack(flock)
+        else:
+            flock = fcntl.fcntl(descriptor, fcntl.F_GETLK, _FLOCK.pack(*asked, start, length, 0))
+            kind, _, _, _, pid = _FLOCK.unpack(flock)
+    except OSError:
+        return None
+    return None if kind == fcntl.F_UNLCK else max(0, int(pid))
+
+
+class RecordLock:
+    """One lock. Of this process one thread at a time uses it (see `Turnstile`).
+
+    Attributes:
+        is_out: the helper blocks. Longer than a writer waits, if that gave up. Meanwhile the lock may become the
+            process's at any moment, so no other thread of it may touch the lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = -1
+        if fcntl is not None:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._closing = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._mutex = threading.Lock()
+        self._helper: threading.Thread | None = None
+        self._asked = Signal()
+        self._granted = threading.Lock()
+        self._granted.acquire()
+        self._wanted = False
+        self.is_out = False
+        # The process that kept the lock for all of PATIENCE: while it stays, nobody waits for it again.
+        self._stuck: int | None = None
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether its file was deleted, as with the database it stood next to."""
+        return self._descriptor >= 0 and os.fstat(self._descriptor).st_nlink == 0
+
+    def try_lock(self) -> bool:
+        """Take the lock if no other process has it.
+
+        Raises:
+            OSError: the system does not lock (ENOLCK, an input/output error).
+        """
+        if self.is_out:
+            return False
+        try:
+            fcntl.lockf(self._descriptor, _TRY)
+        except OSError as error:
+            if error.errno not in _HELD:
+                raise
+            return False
+        return True
+
+    def spin(self) -> bool:
+        """Try again and again, giving way to others, for the length of a short turn."""
+        until = time.monotonic() + SPIN
+        while time.monotonic() < until:
+            os.sched_yield()
+            if self.try_lock():
+                return True
+        return False
+
+    def unlock(self) -> None:
+        """Give the lock up; without having it, does no harm."""
+        with contextlib.suppress(
+            OSError
+        ):  # then the end of the process gives it up, and meanwhile writers go past it
+            fcntl.lockf(self._descriptor, _UNLOCK)
+
+    def holder(self) -> int | None:
+        """The other process that has the lock: see `holder_of`."""
+        return holder_of(self._descriptor)
+
+    def wait(self, timeout: float) -> None:
+        """Sleep until the lock is ours, or it makes no sense to wait longer.
+
+        That is after `timeout` seconds, after PATIENCE behind one and the same holder, and where the system fails.
+        """
+        holder = self.holder()
+        if timeout <= 0 or (holder is not None and holder == self._stuck):
+            return
+        self._stuck = None
+        until = time.monotonic() + timeout
+        came = False
+        try:
+            if not self._ask():
+                self._poll(min(timeout, PATIENCE))
+                return
+            while not came and (left := until - time.monotonic()) > 0:
+                came = self._granted.acquire(timeout=min(left, PATIENCE))
+                if not came and left > PATIENCE:
+                    before, holder = holder, self.holder()
+                    if holder is not None and holder == before:
+                        self._stuck = holder
+                        return
+        finally:
+            if not came:
+                self._withdraw()
+
+    def _ask(self) -> bool:
+        """Send the helper. False: no thread is to be had."""
+        with self._mutex:
+            self._wanted = True
+            if self._helper is None or not self._helper.is_alive():
+                self._helper = threading.Thread(target=self._run, name="sqsqlite-turn", daemon=True)
+                try:
+                    self._helper.start()
+                except RuntimeError:
+                    self._helper = None
+                    self._wanted = self.is_out = False
+                    return False
+                self.is_out = False
+            if not self.is_out:
+                self._asked.set()
+                self.is_out = True
+            return True
+
+    def _poll(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self.try_lock():
+            time.sleep(LOOK_AGAIN)
+
+    def _withdraw(self) -> None:
+        """Nobody waits any more. What comes in the same instant is the caller's to use and to unlock."""
+        with self._mutex:
+            if self._wanted:
+                self._wanted = False
+                return
+        self._granted.acquire(timeout=0)
+
+    def _run(self) -> None:
+        while self._is_asked():
+            came = self._block()
+            with self._mutex:
+                self.is_out = False
+                if self._wanted:
+                    # Also where the system failed: the writer goes on without the lock.
+                    self._wanted = False
+                    self._granted.release()
+                elif came:
+                    self.unlock()
+
+    def _is_asked(self) -> bool:
+        """Wait for work. False: the helper ends."""
+        if not self._asked.wait(HELPER_STAYS):
+            with self._mutex:
+                if not self._asked.is_set():
+                    self._helper = None
+                    return False
+        self._asked.clear()
+        return not self._closing
+
+    def _block(self) -> bool:
+        """Until the lock is the process's; False: the system does not give it."""
+        while True:
+            try:
+                fcntl.lockf(self._descriptor, _LOCK)
+            except OSError as error:
+                if error.errno != errno.EDEADLK or not self._wanted:
+                    return False
+            else:
+                return True
+            # Not a deadlock: this thread blocks, but the one that holds the other file's lock goes on.
+            time.sleep(LOOK_AGAIN)
+
+    def close(self) -> None:
+        """Close the file and end the helper, which is not out."""
+        if self._descriptor < 0:
+            return
+        self._closing = True
+        self._asked.set()
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
+
+    def after_fork_in_child(self) -> None:
+        """The helper stayed in the parent, and so did the lock."""
+        self._reset()

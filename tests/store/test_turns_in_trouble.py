@@ -1,0 +1,216 @@
+"""Whatever happens to the turnstile, it makes nobody wait for good: SQLite's own lock decides who writes."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+import sqsqlite
+from sqsqlite.errors import Busy
+from tests.store.inspection import assert_whole, bodies
+from tests.store.processes import HOLD_WRITE_LOCK, Program
+from tests.store.test_turns import IN_TRANSACTION, posix_locks
+from tests.store.waiting import until
+
+SEND = """
+import sqsqlite
+with sqsqlite.connect(sys.argv[1]) as sqs:
+    say("open")
+    input()
+    sqs.queue("orders").send(sys.argv[2])
+    say("sent")
+"""
+# Moves jobs from one file to another, from two threads.
+PASS_ON = """
+import threading
+import sqsqlite
+with sqsqlite.connect(sys.argv[1], busy_timeout=60) as one, sqsqlite.connect(sys.argv[2], busy_timeout=60) as two:
+    source, target = one.queue("jobs"), two.queue("jobs")
+    failures = []
+    def work():
+        try:
+            while messages := source.receive(1, visibility_timeout=600):
+                for message in messages:
+                    target.send(message.body)
+                    message.delete()
+        except BaseException as error:
+            failures.append(repr(error))
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    say(failures or "done")
+"""
+# No thread is to be had: one with such a stack cannot be made.
+WITHOUT_THREADS = """
+import threading
+import sqsqlite
+threading.stack_size(2**46)
+with sqsqlite.connect(sys.argv[1], synchronous="OFF") as sqs:
+    queue = sqs.queue("orders")
+    say("open")
+    input()
+    for number in range(300):  # upkeep becomes due behind one of these commits
+        queue.send(f"message {number}")
+    say(threading.active_count())
+    input()
+    say([message.body for message in sqs.queue("answers").receive(wait=20)])
+"""
+# The system refuses every lock: what a network file system without a lock service does.
+WITHOUT_LOCKS = """
+import errno, types
+from sqsqlite.store import record_lock, turns
+def lockf(descriptor, operation):
+    raise OSError(errno.ENOLCK, "No locks available")
+real = record_lock.fcntl
+record_lock.fcntl = types.SimpleNamespace(**{**vars(real), "lockf": lockf})
+import sqsqlite
+with sqsqlite.connect(sys.argv[1]) as sqs:
+    for number in range(20):
+        sqs.queue("orders").send(f"message {number}")
+    say("done")
+"""
+
+
+@posix_locks
+def test_two_processes_that_use_two_files_are_no_deadlock(tmp_path):
+    """The kernel takes their helper threads for one: it answers EDEADLK to a lock that would have come."""
+    count = 400
+    paths = [tmp_path / name for name in ("in.db", "out.db")]
+    for path in paths:
+        with sqsqlite.connect(path) as sqs:
+            queue = sqs.create_queue("jobs")
+            if path is paths[0]:
+                queue.send_many([f"job {number}" for number in range(count)])
+    with Program(PASS_ON, *paths) as one, Program(PASS_ON, *paths) as other:
+        assert (one.hear(300), other.hear(300)) == ("done", "done")
+        one.end()
+        other.end()
+    with sqsqlite.connect(paths[0]) as source, sqsqlite.connect(paths[1]) as target:
+        assert len(source.queue("jobs")) == 0
+        assert sorted(bodies(target.queue("jobs"))) == sorted(f"job {number}" for number in range(count))
+        assert_whole(source)
+        assert_whole(target)
+
+
+@posix_locks
+def test_process_stopped_in_line_stops_nobody(sqs, queue, path):
+    """It stands in the waiting room; the turn is free, and so is SQLite's lock."""
+    folder = path.with_name(f"{path.name}-sqs")
+    with Program(IN_TRANSACTION, path, "first") as writer, Program(SEND, path, "last") as stopped:
+        assert (writer.hear(), stopped.hear()) == ("inside", "open")
+        stopped.tell()
+        with Program(
+            "from tests.store.test_turns import somebody_waits; from pathlib import Path\n"
+            "while not somebody_waits(Path(sys.argv[1])): pass\nsay('waits')",
+            folder,
+        ) as look:
+            assert look.hear() == "waits"
+        os.kill(stopped.pid, signal.SIGSTOP)
+        writer.tell()
+        writer.end()
+        for number in range(20):
+            queue.send(f"message {number}")
+        os.kill(stopped.pid, signal.SIGCONT)
+        assert stopped.hear() == "sent"
+        stopped.end()
+    assert sorted(bodies(queue)) == sorted(["first", "last", *(f"message {number}" for number in range(20))])
+    assert_whole(sqs)
+
+
+@posix_locks
+def test_busy_names_the_process_that_writes(path):
+    with sqsqlite.connect(path, busy_timeout=0.3) as sqs:
+        queue = sqs.create_queue("orders")
+        with Program(IN_TRANSACTION, path, "first") as other:
+            assert other.hear() == "inside"
+            with pytest.raises(Busy, match=rf"process {other.pid} \(.*python.*\) has it \("):
+                queue.send("second")
+            os.kill(other.pid, signal.SIGSTOP)
+            until(lambda: state_of(other.pid) == "T")
+            with pytest.raises(Busy, match=rf"process {other.pid} .* has it, which is stopped"):
+                queue.send("second")
+            os.kill(other.pid, signal.SIGCONT)
+            other.tell()
+            other.end()
+        assert bodies(queue) == ["first"]
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(") ")[2][0]
+
+
+@posix_locks
+def test_busy_names_a_program_that_takes_no_turns(path):
+    with sqsqlite.connect(path, busy_timeout=0.3) as sqs:
+        queue = sqs.create_queue("orders")
+        with Program(HOLD_WRITE_LOCK, path) as other:
+            assert other.hear() == "held"
+            with pytest.raises(Busy, match=f"process {other.pid} "), sqs.transaction():
+                pass
+            with pytest.raises(Busy, match=f"process {other.pid} "):
+                queue.send("second")
+
+
+def test_without_threads_every_answer_stands(sqs, queue, path):
+    """What follows a commit may need a thread; the commit is answered all the same, and the turn given up."""
+    answers = sqs.create_queue("answers")
+    with Program(WITHOUT_THREADS, path) as program:
+        assert program.hear() == "open"
+        program.tell()
+        assert program.hear(120) == "1"
+        queue.send("others write meanwhile")
+        program.tell()
+        answers.send("heard by looking")
+        assert program.hear() == "['heard by looking']"
+        program.end()
+    assert len(queue) == 301
+    assert_whole(sqs)
+
+
+@posix_locks
+def test_without_threads_a_writer_takes_its_place_in_line(sqs, queue, path):
+    with Program(IN_TRANSACTION, path, "first") as writer, Program(WITHOUT_THREADS, path) as program:
+        assert (writer.hear(), program.hear()) == ("inside", "open")
+        program.tell()
+        assert program.is_silent(0.3)
+        writer.tell()
+        assert program.hear(120) == "1"
+    assert len(queue) == 301
+
+
+@posix_locks
+def test_without_locks_sqlite_s_own_is_enough(sqs, queue, path):
+    with Program(WITHOUT_LOCKS, path) as program:
+        assert program.hear() == "done"
+        program.end()
+    assert len(queue) == 20
+    assert_whole(sqs)
+
+
+@posix_locks
+def test_opening_and_closing_next_to_a_writer_leaves_no_thread(sqs, queue, path):
+    """Each opening waits for the writer now and then, behind a helper thread."""
+    sqs.close()
+    descriptors = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    writer = """
+import sqsqlite
+with sqsqlite.connect(sys.argv[1], synchronous="OFF") as sqs:
+    say("open")
+    while True:
+        sqs.queue("orders").send("x")
+"""
+    before = threading.active_count()
+    with Program(writer, path) as program:
+        assert program.hear() == "open"
+        for _ in range(100):
+            with sqsqlite.connect(path) as opened:
+                opened.queue("orders").send("y")
+    until(lambda: threading.active_count() <= before)
+    if descriptors is not None:
+        with sqsqlite.connect(path):
+            pass  # closes what a helper still had in hand
+        until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
