@@ -15,7 +15,7 @@ from sqsqlite.analytics import statements as sql
 from sqsqlite.analytics.errors import NoFacts
 from sqsqlite.analytics.paths import path_text
 from sqsqlite.errors import CannotOpen, DiskFull, NotAdopted, ReadOnlyFile, StoreError
-from sqsqlite.store import create, ddl, driver, meta
+from sqsqlite.store import create, ddl, driver, meta, mounts
 from sqsqlite.store.connections import Connection, connect, disconnect, uri
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
@@ -167,16 +167,17 @@ def _connect(path: Path) -> Connection:
     # Not `ro`: SQLite opens an attached file with the rights of the first. Nothing is written to this one, but whoever
     # closes it last carries its WAL over, so that has to be synced.
     connection = connect(path, synchronous="FULL", busy_timeout=BUSY_TIMEOUT)
-    is_ours = False
     try:
-        is_ours = create.is_ours(connection)
-    except dbapi.Error as error:
-        raise translate(error, path) from error
-    finally:
-        if not is_ours:
-            disconnect(connection, path)
-    if not is_ours:
-        raise NotAdopted(f"{path}: a SQLite database without queues")
+        if not create.is_ours(connection):
+            raise NotAdopted(f"{path}: a SQLite database without queues")
+        # A backup has no WAL, so it may be mounted, and linked, as often as one likes.
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            mounts.check(Path(os.path.realpath(path)))
+    except BaseException as error:
+        disconnect(connection, path)
+        if isinstance(error, dbapi.Error):
+            raise translate(error, path) from error
+        raise
     return connection
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqsqlite import statements_file as sql
 from sqsqlite.errors import CannotOpen, MissingFolder, NotADatabase, NotAdopted, ReadOnlyFile
 from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
-from sqsqlite.store import ddl, meta
+from sqsqlite.store import ddl, meta, mounts
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
@@ -27,7 +27,7 @@ SMALLEST_FILE_BYTES = 512
 
 
 def check_path(path: Path) -> None:
-    """Refuse what cannot become a queue's file, before SQLite touches it.
+    """Refuse what cannot become a queue's file, or has other names, before SQLite touches it.
 
     Raises:
         MissingFolder, CannotOpen, ReadOnlyFile, NotADatabase: as their names say.
@@ -55,6 +55,7 @@ def _check_path(path: Path) -> None:
             raise ReadOnlyFile(f"{path}: this user may not write the file")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ReadOnlyFile(f"{path}: this user may not write the folder {folder}, where the WAL goes")
+    mounts.check(path)
 
 
 def is_ours(connection: Connection) -> bool:

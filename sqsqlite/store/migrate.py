@@ -214,7 +214,7 @@ def _config(scripts: Path | None) -> "Config":
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Connection]:
-    create.check_path(path)
+    create.check_path(Path(os.path.realpath(path)))
     connection = connect(path, synchronous="FULL", busy_timeout=5.0)
     try:
         yield connection

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqsqlite.errors import (
-    CannotOpen,
     DiskFull,
     InputOutputError,
     StoreClosed,
@@ -80,7 +79,6 @@ class Store:
         self.synchronous = synchronous
         self.busy_timeout = busy_timeout
         create.check_path(self.path)
-        _refuse_second_name(self.path)
         self.folder = Path(f"{self.path}-sqs")
         self.closed = False
         # Called with each operation's event (service/dispatch.py): logs, metrics and tracing hang here.
@@ -349,21 +347,6 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
     if "\0" in name:
         raise ValueError(f"path={name!r}: a path holds no NUL character")
     return Path(os.path.realpath(name))
-
-
-def _refuse_second_name(path: Path) -> None:
-    """A hard link to a file that is open here: SQLite names the WAL after the path, and would fail to read the other's.
-
-    Only those of this process can be seen.
-    """
-    if not path.exists() or path.stat().st_nlink == 1:
-        return
-    for store in list(_stores):
-        if not store.closed and store.path != path and store.path.exists() and store.path.samefile(path):
-            raise CannotOpen(
-                f"{path}: a hard link to {store.path}, which is open in this process: SQLite keeps a WAL for each "
-                "name. Open it by one name only"
-            )
 
 
 _stores: "weakref.WeakSet[Store]" = weakref.WeakSet()

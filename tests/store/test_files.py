@@ -198,21 +198,6 @@ def test_damaged_file_is_a_typed_error(path):
         sqs.queue("orders").receive()
 
 
-def test_second_name_of_an_open_file_is_refused(path):
-    """SQLite would look for another WAL beside it, and fail with an I/O error."""
-    twin = path.with_name("twin.db")
-    with sqsqlite.connect(path) as sqs:
-        sqs.create_queue("orders").send("hi")
-        os.link(path, twin)
-        with pytest.raises(errors.CannotOpen, match=r"twin.db: a hard link to .*queues.db, which is open"):
-            sqsqlite.connect(twin)
-        assert beside(path) == ["queues.db-shm", "queues.db-sqs", "queues.db-wal", "twin.db"]
-        with sqsqlite.connect(path) as again:
-            assert len(again.queue("orders")) == 1
-    with sqsqlite.connect(twin) as sqs:
-        assert bodies(sqs.queue("orders")) == ["hi"]
-
-
 def test_missing_folder_is_named(tmp_path):
     with pytest.raises(errors.MissingFolder, match=r"no folder .*nowhere"):
         sqsqlite.connect(tmp_path / "nowhere" / "queues.db")
