@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqsqlite.errors import CannotOpen, StoreClosed
-from sqsqlite.store import foreign
+from sqsqlite.store import foreign, wal_files
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import check_version
@@ -73,8 +73,18 @@ def connect(
 
 def disconnect(connection: Connection, path: Path) -> None:
     """Close a connection of `connect` that no pool owns."""
-    connection.close()
-    foreign.closed(foreign.identity(path))
+    with foreign.no_fork():
+        connection.close()
+        _closed(foreign.identity(path))
+
+
+def _closed(identity: foreign.Identity) -> None:
+    """A connection was closed under the same hold of `foreign.no_fork()`.
+
+    Otherwise another thread could look for the WAL that SQLite has just deleted with the last connection.
+    """
+    foreign.closed(identity)
+    wal_files.forget(identity)
 
 
 class Pool:
@@ -91,6 +101,7 @@ class Pool:
         self._idle: deque[Connection] = deque()
         self._gate = threading.Lock()
         self._open: set[Connection] = set()
+        self._kept: set[Connection] = set()
         self._closed = False
         _pools.add(self)
 
@@ -127,6 +138,8 @@ class Pool:
             self.check_identity()
             connection = connect(self._path, **self._options)
             try:
+                with foreign.no_fork():
+                    wal_files.note(self._path, self._identity)
                 # Upgraded meanwhile by another process, say, while this one had no connection open.
                 check_version(connection, self._path)
             except BaseException:
@@ -136,7 +149,7 @@ class Pool:
             return connection
 
     def check_identity(self) -> None:
-        """Refuse another file under the same name: half of the connections would go on with the old one.
+        """Refuse another file, or another -wal, under the same name: half of the connections would go on with the old.
 
         Raises:
             CannotOpen: that, or none is there any more.
@@ -149,6 +162,24 @@ class Pool:
             raise CannotOpen(
                 f"{self._path}: deleted or replaced by another file since it was opened: open it anew"
             )
+        with foreign.no_fork():
+            wal_files.check(self._path, self._identity)
+
+    def are_cut(self, connection: Connection, observer: Connection) -> bool:
+        """Whether the file or its WAL was cut off: see `wal_files.are_cut`."""
+        return wal_files.are_cut(self._path, self._identity, connection, observer)
+
+    def keep_one_for_ever(self) -> None:
+        """Leave a connection open until the process ends, so that none of the others is the last; once is enough.
+
+        With its last connection SQLite copies the WAL into the file, which would make the damage worse.
+        """
+        if self._kept or not self._idle:
+            return  # where one is at work it is not the last either, for now
+        connection = self.take()
+        self._open.discard(connection)
+        self._kept.add(connection)
+        _keep_for_ever(self._kept)
 
     @property
     def is_torn(self) -> bool:
@@ -156,12 +187,13 @@ class Pool:
         return foreign.is_torn(self._identity)
 
     def _forget(self, connection: Connection) -> None:
-        try:
-            # An application's connection overrides close() to come back here.
-            dbapi.Connection.close(connection)
-        finally:
-            self._open.discard(connection)
-            foreign.closed(self._identity)
+        with foreign.no_fork():
+            try:
+                # An application's connection overrides close() to come back here.
+                dbapi.Connection.close(connection)
+            finally:
+                self._open.discard(connection)
+                _closed(self._identity)
 
     def close(self) -> None:
         """Close the idle connections, and each one at work when it comes back."""

@@ -119,6 +119,11 @@ def closed(wanted: Identity) -> None:
             _our_descriptors[wanted] &= descriptors(wanted)
 
 
+def is_open(wanted: Identity) -> bool:
+    """Whether a connection of ours to the file is open in this process."""
+    return wanted in _open_files
+
+
 def is_torn(wanted: Identity) -> bool:
     """Whether this process inherited an open connection to the file by a fork: it can never use the file."""
     return wanted in _torn

@@ -1,7 +1,11 @@
-"""Before and between transactions: is the file still there, and is there room for its WAL, and to copy that into it?"""
+"""Before and between transactions: are the file and its WAL still there, and is there room for the WAL to grow?"""
 
 from typing import TYPE_CHECKING
 
+from sqsqlite.errors import Corrupt, InputOutputError
+from sqsqlite.store import wal_files
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import CORRUPT, IOERR, primary_code
 from sqsqlite.store.upkeep import FULL_PATIENCE_MS, Wal
 
 if TYPE_CHECKING:
@@ -15,10 +19,12 @@ def look_around(store: "Store", connection: "Connection") -> None:
     The caller holds the turn.
 
     Raises:
-        CannotOpen: the file was deleted or replaced: what is sent would be gone with the process.
+        CannotOpen: the file or its WAL was deleted, replaced or cut off: what is sent would be gone with the process.
         DiskFull: a reader keeps the WAL from beginning again, and what is free is needed to copy it.
     """
     store.writers.check_identity()
+    if store.writers.are_cut(connection, connection):
+        _refuse_cut(store, connection)
     headroom = store.headroom
     if headroom.look(connection):
         return
@@ -35,6 +41,29 @@ def look_around(store: "Store", connection: "Connection") -> None:
         headroom.wal_began_again()
     else:
         headroom.watch(connection)
+
+
+def _refuse_cut(store: "Store", connection: "Connection") -> None:
+    """Another program may have written between two parts of the look: look again, with the write lock.
+
+    Raises:
+        CannotOpen: the file or its WAL was cut off all the same.
+    """
+    is_cut, cause = True, None
+    try:
+        with store.watchers.lent() as observer:
+            connection.execute("BEGIN IMMEDIATE")
+            is_cut = store.writers.are_cut(connection, observer)
+    except (dbapi.Error, InputOutputError, Corrupt) as error:
+        if isinstance(error, dbapi.Error) and primary_code(error) not in (IOERR, CORRUPT):
+            raise
+        cause = error  # SQLite could not read what is missing
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    if is_cut:
+        store.readers.keep_one_for_ever()
+        raise wal_files.cut(store.path) from cause
 
 
 def make_room(store: "Store", *, first: bool) -> bool:

@@ -203,7 +203,10 @@ class Upkeep:
     def checkpoint(self) -> None:
         """Copy the WAL into the file, off the writers' path; above the limit make it begin again, under the turn."""
         store = self._store
+        store.writers.check_identity()  # a deleted WAL is not copied over what others have written since
         with store.watchers.lent() as connection:
+            if store.writers.are_cut(connection, connection):
+                return  # a hole is not copied into the file; the next to write looks again, with the write lock
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             try:
                 wal_bytes = os.stat(f"{store.path}-wal").st_size

@@ -1,0 +1,170 @@
+"""Whether FILE-wal and FILE-shm are still those that this process has open, and whole.
+
+A deleted file stays open: SQLite would go on committing into a WAL that nobody else sees, and that is gone with the
+process. Nor does SQLite notice a WAL that was cut off: the next commit leaves a hole before it, and whatever reads the
+WAL after a crash stops at the hole.
+
+Nothing is opened here. The files are looked at by name, and the WAL through a descriptor of SQLite's.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqsqlite.errors import CannotOpen
+from sqsqlite.store import foreign
+from sqsqlite.store.driver import dbapi
+
+# Source: SQLite, "Database File Format", section 4.
+HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
+MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+
+# From here on `wal_checkpoint(NOOP)` tells how long the WAL is; before, it would begin a checkpoint.
+CAN_MEASURE: bool = dbapi.sqlite_version_info >= (3, 51, 0)
+
+# Frames looked at in one look, at most.
+PROBES = 64
+
+
+@dataclass(slots=True)
+class _Noted:
+    """The files that a database's connections in this process have open.
+
+    Attributes:
+        descriptor: one of SQLite's on the WAL, -1 where the system lists none.
+        salt, frames: of the WAL at the last look: which one it was, and how long.
+    """
+
+    wal: foreign.Identity
+    shm: foreign.Identity
+    descriptor: int = -1
+    salt: bytes = b""
+    frames: int = 0
+
+
+_noted: dict[foreign.Identity, _Noted] = {}
+
+
+def note(path: Path, database: foreign.Identity) -> None:
+    """A connection has just been opened: note which files it opened, or see that they are those of the others.
+
+    The caller holds `foreign.no_fork()`.
+
+    Raises:
+        CannotOpen: as `check`.
+    """
+    if database not in _noted:
+        found = _at(path)
+        if found is None:
+            raise _gone(path)
+        _noted[database] = _Noted(*found)
+    check(path, database)
+
+
+def forget(database: foreign.Identity) -> None:
+    """A connection was closed: with the last one SQLite itself deletes the files, if no other process has them open.
+
+    The caller holds `foreign.no_fork()` since before the closing.
+    """
+    if not foreign.is_open(database):
+        _noted.pop(database, None)
+
+
+def check(path: Path, database: foreign.Identity) -> None:
+    """Refuse to go on where other files, or none, have taken the place of those that are open.
+
+    SQLite deletes them only when no connection is left, in whatever process: so while one is open here, somebody did.
+    The caller holds `foreign.no_fork()`, or has a connection open.
+
+    Raises:
+        CannotOpen: the -wal or the -shm was deleted or replaced.
+    """
+    noted = _noted.get(database)
+    if noted is not None and _at(path) != (noted.wal, noted.shm):
+        raise _gone(path)
+
+
+def are_cut(path: Path, database: foreign.Identity, connection: Any, observer: Any) -> bool:
+    """Whether the WAL or the database is shorter than SQLite believes, or has a hole where the WAL was cut off.
+
+    While others write, the parts of the answer may be of different instants: then it may be wrongly True.
+
+    Args:
+        connection: to the database; if it holds the write lock, the answer is right.
+        observer: another connection, outside any transaction; or the same one, if that is.
+    """
+    noted = _noted.get(database)
+    if noted is None or not CAN_MEASURE:
+        return False
+    _, frames, copied = observer.execute("PRAGMA wal_checkpoint(NOOP)").fetchone()
+    page_size: int = connection.execute("PRAGMA page_size").fetchone()[0]
+    if frames < 0:
+        return False
+    if frames and _wal_is_cut(path, noted, frames, FRAME_HEADER_BYTES + page_size):
+        return True
+    # Each page beyond the end of the file is in the WAL, in a frame that was not copied yet. One page is never
+    # written: where SQLite keeps its locks, at 1 GiB.
+    pages: int = connection.execute("PRAGMA page_count").fetchone()[0]
+    missing = pages - os.stat(path).st_size // page_size
+    return bool(missing > frames - copied + 1)
+
+
+def _wal_is_cut(path: Path, noted: _Noted, frames: int, frame_bytes: int) -> bool:
+    if os.stat(f"{path}-wal").st_size < HEADER_BYTES + frames * frame_bytes:
+        return True
+    if not hasattr(os, "pread"):
+        return False
+    with foreign.no_fork():  # nobody closes the descriptor meanwhile
+        descriptor = _descriptor(noted)
+        if descriptor < 0:
+            return False
+        header = os.pread(descriptor, HEADER_BYTES, 0)
+        salt = header[16:24]
+        if header[:4] not in MAGIC:
+            return True
+        # Each frame has the salt of its WAL, unless it is in a hole. Those up to the last look were looked at then, and
+        # if they were cut off since, the last one of them is in the hole.
+        first = max(1, noted.frames) if salt == noted.salt and noted.frames <= frames else 1
+        for frame in range(first, frames + 1, 1 + (frames - first) // PROBES):
+            start = HEADER_BYTES + (frame - 1) * frame_bytes
+            if os.pread(descriptor, FRAME_HEADER_BYTES, start)[8:16] != salt:
+                return True
+        noted.salt, noted.frames = salt, frames
+    return False
+
+
+def cut(path: Path) -> CannotOpen:
+    """What is raised where `are_cut`."""
+    return CannotOpen(
+        f"{path}: the file or its -wal was cut off while in use: messages were lost. Stop all processes that use the "
+        "file, then run `sqsqlite check`"
+    )
+
+
+def _gone(path: Path) -> CannotOpen:
+    return CannotOpen(
+        f"{path}: its -wal or -shm was deleted or replaced while in use: what was acknowledged since then is lost, and "
+        "perhaps more. Stop all processes that use the file, then open it anew and run `sqsqlite check`"
+    )
+
+
+def _at(path: Path) -> tuple[foreign.Identity, foreign.Identity] | None:
+    try:
+        return foreign.identity(Path(f"{path}-wal")), foreign.identity(Path(f"{path}-shm"))
+    except FileNotFoundError:
+        return None
+
+
+def _descriptor(noted: _Noted) -> int:
+    """One of SQLite's on the WAL. A number may have been given to another file since the last look."""
+    if noted.descriptor >= 0:
+        try:
+            status = os.fstat(noted.descriptor)
+        except OSError:
+            noted.descriptor = -1
+        else:
+            if (status.st_dev, status.st_ino) == noted.wal:
+                return noted.descriptor
+    noted.descriptor = min(foreign.descriptors(noted.wal), default=-1)
+    return noted.descriptor

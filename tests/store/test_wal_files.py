@@ -1,0 +1,237 @@
+"""The -wal and -shm deleted, replaced or cut off under processes that have them open."""
+
+import os
+import random
+import time
+
+import pytest
+
+import sqsqlite
+from sqsqlite import errors
+from sqsqlite.store import headroom
+from tests.store.inspection import assert_whole, bodies
+from tests.store.processes import Program
+
+# Sends until it is refused, then tries twice more, some time apart, and says what was acknowledged and how it ended.
+SEND = """
+import time, sqsqlite
+with sqsqlite.connect(sys.argv[1]) as sqs:
+    queue, count = sqs.queue("orders"), 0
+    queue.send("first")
+    say("begun")
+    try:
+        while True:
+            queue.send("x" * 500)
+            count += 1
+    except sqsqlite.errors.StoreError as error:
+        say(type(error).__name__, str(error))
+    for _ in range(2):
+        time.sleep(0.15)
+        try:
+            queue.send("late")
+            say("sent")
+        except sqsqlite.errors.StoreError as error:
+            say(type(error).__name__)
+    say(count)
+    input()
+"""
+
+
+def _delete(*endings):
+    def deleted(path):
+        for ending in endings:
+            path.with_name(path.name + ending).unlink()
+
+    return deleted
+
+
+def _replace_by_another_process(path):
+    _delete("-wal", "-shm")(path)
+    with Program("import sqsqlite\nsqsqlite.connect(sys.argv[1])\nsay('open')\n", path) as program:
+        assert program.hear() == "open"
+        program.kill()
+
+
+def _cut(size_bytes):
+    def truncated(path):
+        os.truncate(f"{path}-wal", size_bytes)
+
+    return truncated
+
+
+def _cut_file(path):
+    """All of its pages are in the file, so that it can be told how long it must be."""
+    source = """
+from sqsqlite.store.driver import dbapi
+connection = dbapi.connect(sys.argv[1])
+say(connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0])
+"""
+    with Program(source, path) as program:
+        assert program.hear() == "0"
+    os.truncate(path, 40_960)
+
+
+LOSSES = {
+    "both deleted": (_delete("-wal", "-shm"), "-wal or -shm was deleted"),
+    "-wal deleted": (_delete("-wal"), "-wal or -shm was deleted"),
+    "-shm deleted": (_delete("-shm"), "-wal or -shm was deleted"),
+    "both replaced": (_replace_by_another_process, "-wal or -shm was deleted or replaced"),
+    "-wal emptied": (_cut(0), "cut off"),
+    "-wal cut": (_cut(20_000), "cut off"),
+    "file cut": (_cut_file, "cut off"),
+}
+
+
+@pytest.fixture
+def shop(path):
+    with sqsqlite.connect(path) as sqs:
+        sqs.create_queue("orders")
+    return path
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "file cut"])
+def test_process_that_sends_all_the_time_is_stopped(shop, loss):
+    """Within a tenth of a second, whatever it commits meanwhile; and it stays stopped."""
+    lose, words = LOSSES[loss]
+    with Program(SEND, shop) as program:
+        assert program.hear() == "begun"
+        while os.stat(f"{shop}-wal").st_size < 200_000:
+            time.sleep(0.01)
+        lose(shop)
+        said = program.hear()
+        assert said.startswith("CannotOpen "), said
+        assert words in said
+        assert [program.hear(), program.hear()] == ["CannotOpen", "CannotOpen"]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_next_look_of_an_idle_process_refuses_all_writes(shop, monkeypatch, loss):
+    monkeypatch.setattr(headroom, "LOOK_EVERY_SECONDS", 0.0)
+    lose, words = LOSSES[loss]
+    source = """
+import sqsqlite
+from sqsqlite.store import headroom
+headroom.LOOK_EVERY_SECONDS = 0.0
+sqs = sqsqlite.connect(sys.argv[1])
+queue = sqs.queue("orders")
+for number in range(40):
+    queue.send("x" * 500)
+say("sent")
+input()
+def write(operation):
+    try:
+        operation()
+        say("done")
+    except sqsqlite.errors.StoreError as error:
+        say(type(error).__name__, str(error))
+def join():
+    with sqs.transaction():
+        queue.send("y")
+for operation in (lambda: queue.send("y"), lambda: queue.receive()[0].delete(), queue.purge, join):
+    write(operation)
+"""
+    with Program(source, shop) as program:
+        assert program.hear() == "sent"
+        lose(shop)
+        program.tell()
+        for number in range(4):
+            said = program.hear()
+            if number and said.startswith(("InputOutputError ", "Corrupt ")):
+                assert "cut" in loss or "emptied" in loss  # what is read first is not there any more
+                continue
+            assert said.startswith("CannotOpen "), said
+            assert words in said
+
+
+def test_deleted_wal_of_a_single_process_is_saved_at_its_end(shop):
+    """Nobody else has written: SQLite still copies the deleted WAL into the file when the process closes it."""
+    with Program(SEND, shop) as program:
+        assert program.hear() == "begun"
+        LOSSES["both deleted"][0](shop)
+        while (said := program.hear()).startswith("CannotOpen"):
+            continue
+        program.tell()
+        program.end()
+    with sqsqlite.connect(shop) as sqs:
+        assert len(bodies(sqs.queue("orders"))) == int(said) + 1
+        assert_whole(sqs)
+
+
+def test_new_connection_is_not_opened_beside_a_deleted_wal(shop):
+    """It would make a second one."""
+    with sqsqlite.connect(shop) as sqs:
+        queue = sqs.queue("orders")
+        _delete("-wal", "-shm")(shop)
+        with pytest.raises(errors.CannotOpen, match="-wal or -shm was deleted"):
+            queue.send("hello")
+        assert not shop.with_name("queues.db-wal").exists()
+
+
+COMER = """
+import random, os, sqsqlite
+path, dice = sys.argv[1], random.Random(int(sys.argv[2]))
+from sqsqlite.store import headroom
+headroom.LOOK_EVERY_SECONDS = 0.0
+for _ in range(int(sys.argv[3])):
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.queue("orders")
+        for _ in range(dice.randrange(4)):
+            dice.choice([lambda: queue.send("x" * dice.choice([10, 5_000])), lambda: len(queue)])()
+        if dice.random() < 0.3:
+            with sqsqlite.connect(path) as twin:
+                twin.queue("orders").send("twin")
+        if dice.random() < 0.2:
+            child = os.fork()
+            queue.send("both")
+            if not child:
+                sqs.close()
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    if dice.random() < 0.2:
+        # A program that knows nothing of us empties the WAL.
+        from sqsqlite.store.driver import dbapi
+        stranger = dbapi.connect(path, isolation_level=None)
+        stranger.execute("PRAGMA wal_checkpoint(" + dice.choice(["TRUNCATE", "RESTART", "PASSIVE"]) + ")").fetchall()
+        stranger.close()
+say("done")
+"""
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_processes_that_come_and_go_raise_no_false_alarm(shop, rounds):
+    """Closing, forks and checkpoints delete and cut the files rightly, at any instant."""
+    seed = random.randrange(10**6)
+    programs = [Program(COMER, shop, seed + number, rounds) for number in range(4)]
+    try:
+        for program in programs:
+            assert program.hear(patience=600) == "done", f"seed {seed}"
+    finally:
+        for program in programs:
+            program.__exit__()
+    with sqsqlite.connect(shop) as sqs:
+        assert_whole(sqs)
+
+
+def test_threads_that_come_and_go_raise_no_false_alarm(shop):
+    """The last connection of a process is closed by one thread while another opens the next."""
+    source = """
+import random, threading, sqsqlite
+from sqsqlite.store import headroom
+headroom.LOOK_EVERY_SECONDS = 0.0
+failed = []
+def come(seed):
+    dice = random.Random(seed)
+    try:
+        for _ in range(60):
+            with sqsqlite.connect(sys.argv[1]) as sqs:
+                if dice.random() < 0.7:
+                    sqs.queue("orders").send("x")
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=come, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+say(failed or "done")
+"""
+    with Program(source, shop) as program:
+        assert program.hear(patience=600) == "done"
