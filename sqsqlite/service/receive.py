@@ -11,7 +11,8 @@ from sqsqlite.message_attributes import load_attributes
 from sqsqlite.responses import Message, ReceiveMessageResponse
 from sqsqlite.service import lookup
 from sqsqlite.service.messages import sequence_number, uuid_text
-from sqsqlite.store.wake import SAFETY_NET
+from sqsqlite.store.interrupts import until_done
+from sqsqlite.store.wake import SAFETY_NET, Waiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
-    from sqsqlite.store.wake import Waiter
 
     Execute = Callable[..., Any]
 
@@ -93,8 +93,9 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
         store.count_empty_receive(queue.epoch_id)
         return ReceiveMessageResponse()
     until = started_at + wait_seconds * 1000
-    waiter = store.waker.register(queue.id)
+    waiter = Waiter(queue.id)
     try:
+        store.waker.register(waiter)
         while not store.closed:
             # From here on no news is missed, so look before sleeping.
             waiter.event.clear()
@@ -109,7 +110,7 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
             if not _sleep(store, waiter, next_at, until):
                 break
     finally:
-        store.waker.forget(waiter)
+        until_done(lambda: store.waker.forget(waiter))
     store.count_empty_receive(queue.epoch_id)
     return ReceiveMessageResponse()
 

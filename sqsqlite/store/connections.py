@@ -10,15 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
-from sqsqlite.errors import CannotOpen, StoreClosed
+from sqsqlite.errors import CannotOpen, SQSQLiteError, StoreClosed
 from sqsqlite.store import foreign, wal_files
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import check_version
 
 Connection = Any
 """A DB-API connection of `driver.dbapi`."""
+
+
+class PlainConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
+    """A connection that can be referred to weakly: one that an interrupt has lost is freed, and so closed."""
+
 
 LEVELS = ("OFF", "NORMAL", "FULL", "EXTRA")
 # Upkeep checkpoints long before. This is the last resort, for a process whose upkeep thread gets no time: 32 MiB.
@@ -35,10 +42,9 @@ def uri(path: Path, mode: str) -> str:
 
 
 def connect(
-    path: Path, *, synchronous: str, busy_timeout: float, mode: str = "rw", factory: type | None = None
+    path: Path, *, synchronous: str, busy_timeout: float, mode: str = "rw", factory: type = PlainConnection
 ) -> Connection:
     """A connection set up as every connection to a queue's file is. `busy_timeout` in seconds."""
-    extra: dict[str, Any] = {} if factory is None else {"factory": factory}
     with foreign.no_fork(), foreign.opening(path):
         try:
             connection = dbapi.connect(
@@ -48,7 +54,7 @@ def connect(
                 check_same_thread=False,
                 cached_statements=256,
                 timeout=busy_timeout,
-                **extra,
+                factory=factory,
             )
         except dbapi.Error as error:
             raise translate(error, path) from error
@@ -67,7 +73,7 @@ def connect(
         except dbapi.Error as error:
             connection.close()
             raise translate(error, path) from error
-        foreign.opened(foreign.identity(path))
+        foreign.opened(foreign.identity(path), connection)
     return connection
 
 
@@ -75,15 +81,15 @@ def disconnect(connection: Connection, path: Path) -> None:
     """Close a connection of `connect` that no pool owns."""
     with foreign.no_fork():
         connection.close()
-        _closed(foreign.identity(path))
+        _closed(foreign.identity(path), connection)
 
 
-def _closed(identity: foreign.Identity) -> None:
+def _closed(identity: foreign.Identity, connection: Connection) -> None:
     """A connection was closed under the same hold of `foreign.no_fork()`.
 
     Otherwise another thread could look for the WAL that SQLite has just deleted with the last connection.
     """
-    foreign.closed(identity)
+    foreign.closed(identity, connection)
     wal_files.forget(identity)
 
 
@@ -100,17 +106,21 @@ class Pool:
         self._identity = foreign.identity(path)
         self._idle: deque[Connection] = deque()
         self._gate = threading.Lock()
-        self._open: set[Connection] = set()
+        self._open: WeakSet[Connection] = WeakSet()
         self._kept: set[Connection] = set()
         self._closed = False
         _pools.add(self)
 
     def take(self) -> Connection:
         """An open connection, for the caller alone until `give_back`."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._connect()
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return self._connect()
+            if not connection.in_transaction:
+                return connection
+            self.discard(connection)
 
     def give_back(self, connection: Connection) -> None:
         """The connection is free again; it must not be inside a transaction."""
@@ -124,12 +134,20 @@ class Pool:
 
     @contextmanager
     def lent(self) -> Iterator[Connection]:
-        """`take` and `give_back` around a block."""
+        """`take` and `give_back` around a block.
+
+        After an interrupt, whatever it is, the connection is closed: it may have come between any two steps.
+        """
         connection = self.take()
         try:
             yield connection
-        finally:
-            self.give_back(connection)
+        except BaseException as error:
+            if isinstance(error, SQSQLiteError) and not connection.in_transaction:
+                self.give_back(connection)
+            else:
+                until_done(lambda: self.discard(connection))
+            raise
+        self.give_back(connection)
 
     def _connect(self) -> Connection:
         with self._gate:
@@ -193,7 +211,7 @@ class Pool:
                 dbapi.Connection.close(connection)
             finally:
                 self._open.discard(connection)
-                _closed(self._identity)
+                _closed(self._identity, connection)
 
     def close(self) -> None:
         """Close the idle connections, and each one at work when it comes back."""
@@ -222,7 +240,7 @@ class Pool:
     def after_fork_in_child(self) -> None:
         self._gate = threading.Lock()
         if self._open:
-            _keep_for_ever(self._open)
+            _keep_for_ever(set(self._open))
 
 
 def _keep_for_ever(inherited: set[Connection]) -> None:

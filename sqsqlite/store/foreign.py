@@ -8,10 +8,12 @@ elsewhere is refused, and so is a later `sqlite3.connect` on a file that is open
 import os
 import sys
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
 from sqsqlite.errors import SecondSQLiteCopy, StoreError
 from sqsqlite.store import driver
@@ -19,7 +21,8 @@ from sqsqlite.store import driver
 Identity = tuple[int, int]
 
 _lock = threading.RLock()
-_open_files: Counter[Identity] = Counter()
+# Connections, not a count of them: one noted twice, or lost to an interrupt and freed, makes no difference.
+_open_connections: "defaultdict[Identity, WeakSet[Any]]" = defaultdict(WeakSet)
 _our_descriptors: dict[Identity, set[int]] = {}
 _torn: set[Identity] = set()
 _opening = threading.local()
@@ -75,7 +78,8 @@ def opening(path: Path) -> Iterator[None]:
         if wanted is not None:
             if wanted in _torn:
                 raise StoreError(f"{path}: {TORN}")
-            if wanted not in _cut_short and descriptors(wanted) - _our_descriptors.get(wanted, set()):
+            ours = _our_descriptors.get(wanted, set()) if is_open(wanted) else set()
+            if wanted not in _cut_short and descriptors(wanted) - ours:
                 raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
             _cut_short.add(wanted)
         yield
@@ -98,30 +102,35 @@ def no_fork() -> AbstractContextManager[bool]:
     return _lock
 
 
-def opened(wanted: Identity) -> None:
-    """Count one more connection of ours on the file."""
+def opened(wanted: Identity, connection: Any) -> None:
+    """Note one more connection of ours on the file."""
     global _hook_installed
     with _lock:
-        _open_files[wanted] += 1
+        _open_connections[wanted].add(connection)
         if not _hook_installed and not driver.is_standard_library:
             sys.addaudithook(_refuse_standard_library)
             _hook_installed = True
 
 
-def closed(wanted: Identity) -> None:
-    """Count one connection less; forget the descriptors that went with it."""
+def closed(wanted: Identity, connection: Any) -> None:
+    """Note that a connection of ours is closed; forget the descriptors that went with it. Once more does no harm."""
     with _lock:
-        _open_files[wanted] -= 1
-        if _open_files[wanted] <= 0:
-            del _open_files[wanted]
-            _our_descriptors.pop(wanted, None)
-        else:
+        _open_connections[wanted].discard(connection)
+        if is_open(wanted):
             _our_descriptors[wanted] &= descriptors(wanted)
+        else:
+            _our_descriptors.pop(wanted, None)
+            _open_connections.pop(wanted, None)
+
+
+def open_count(wanted: Identity) -> int:
+    """How many connections of ours to the file are open in this process."""
+    return len(_open_connections[wanted]) if wanted in _open_connections else 0
 
 
 def is_open(wanted: Identity) -> bool:
     """Whether a connection of ours to the file is open in this process."""
-    return wanted in _open_files
+    return open_count(wanted) > 0
 
 
 def is_torn(wanted: Identity) -> bool:
@@ -131,7 +140,7 @@ def is_torn(wanted: Identity) -> bool:
 
 def _after_fork_in_child() -> None:
     """What is still counted as open was open in the parent: pools closed their idle connections before."""
-    _torn.update(_open_files)
+    _torn.update(wanted for wanted in list(_open_connections) if is_open(wanted))
     _opening.now = False
     _lock.release()
 
@@ -145,7 +154,7 @@ if hasattr(os, "register_at_fork"):
 
 def _refuse_standard_library(event: str, arguments: tuple[object, ...]) -> None:
     """Audit hook: the standard library's sqlite3 announces each connect; ours, another module, does not."""
-    if event != "sqlite3.connect" or not _open_files or getattr(_opening, "now", False):
+    if event != "sqlite3.connect" or not _open_connections or getattr(_opening, "now", False):
         return
     database = arguments[0]
     if isinstance(database, bytes):
@@ -161,5 +170,5 @@ def _refuse_standard_library(event: str, arguments: tuple[object, ...]) -> None:
         status = os.stat(name)
     except (OSError, ValueError):
         return
-    if (status.st_dev, status.st_ino) in _open_files:
+    if is_open((status.st_dev, status.st_ino)):
         raise SecondSQLiteCopy(f"{name} is open by SQSQLite in this process. {_ADVICE}.")

@@ -41,15 +41,18 @@ class News(Event, Protocol):
 class Waiter:
     """One long poll. `event`: there is news: of something `receivable` now, or of a later instant, `due_at`.
 
+    Args:
+        event: what news sets, on whatever thread; None: one for a thread to wait on.
+
     Attributes:
         is_deaf: no thread was to be had that listens to other processes: look again every SAFETY_NET seconds.
     """
 
     __slots__ = ("due_at", "event", "is_deaf", "queue_id", "receivable")
 
-    def __init__(self, queue_id: int, event: News) -> None:
+    def __init__(self, queue_id: int, event: News | None = None) -> None:
         self.queue_id = queue_id
-        self.event = event
+        self.event: News = event or Signal()
         self.receivable = self.is_deaf = False
         self.due_at: int | None = None
 
@@ -65,8 +68,7 @@ class Waker:
         )  # looked at after each commit: a Path would be turned into this each time
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
-        self._count = 0
-        self._present = threading.Event()
+        self._present = Signal()
         self._thread: threading.Thread | None = None
         self._socket: socket.socket | None = None
         self._address: Path | None = None
@@ -77,24 +79,20 @@ class Waker:
 
     # --- waiting
 
-    def register(self, queue_id: int, event: News | None = None) -> Waiter:
-        """Begin to wait for a queue. From here on no news is missed: look at the queue once more, then sleep.
+    def register(self, waiter: Waiter) -> None:
+        """Begin to wait. From here on no news is missed: look at the queue once more, then sleep.
 
-        Args:
-            event: what news sets, on whatever thread; None: one for a thread to wait on.
+        `forget` ends it, also when this was interrupted.
         """
-        waiter = Waiter(queue_id, event or Signal())
         with self._lock:
-            self._waiters.setdefault(queue_id, []).append(waiter)
-            self._count += 1
+            self._waiters.setdefault(waiter.queue_id, []).append(waiter)
             if self._socket is None and hasattr(socket, "AF_UNIX"):
                 self._bind()
             waiter.is_deaf = not self._has_listener()
         self._present.set()
-        return waiter
 
     def _has_listener(self) -> bool:
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             thread = threading.Thread(target=self._listen, name="sqsqlite-wake", daemon=True)
             try:
                 thread.start()
@@ -104,15 +102,14 @@ class Waker:
         return True
 
     def forget(self, waiter: Waiter) -> None:
-        """The wait is over."""
+        """The wait is over; once more does no harm."""
         with self._lock:
             waiters = self._waiters.get(waiter.queue_id, [])
             if waiter in waiters:
                 waiters.remove(waiter)
-                self._count -= 1
             if not waiters:
                 self._waiters.pop(waiter.queue_id, None)
-            if not self._count:
+            if not self._waiters:
                 self._present.clear()
 
     def _hear(self, queue_id: int, visible_at: int) -> None:
@@ -135,7 +132,7 @@ class Waker:
 
     def tell(self, wakes: dict[int, int]) -> None:
         """After a commit: news for the waiters of this process and of all others."""
-        if self._count:
+        if self._waiters:
             for queue_id, visible_at in wakes.items():
                 self._hear(queue_id, visible_at)
         try:
@@ -198,7 +195,7 @@ class Waker:
 
     def _unbind(self) -> None:
         with self._lock:
-            if self._socket is None or (self._count and not self._closed):
+            if self._socket is None or (self._waiters and not self._closed):
                 return
             if self._address is not None:
                 with contextlib.suppress(OSError):

@@ -54,7 +54,8 @@ def note(path: Path, database: foreign.Identity) -> None:
     Raises:
         CannotOpen: as `check`.
     """
-    if database not in _noted:
+    # With the first connection SQLite may have made them anew, also where an interrupt kept `forget` from being told.
+    if database not in _noted or foreign.open_count(database) == 1:
         found = _at(path)
         if found is None:
             raise _gone(path)

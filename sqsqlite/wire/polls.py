@@ -14,6 +14,7 @@ from sqsqlite import requests
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.responses import ReceiveMessageResponse
 from sqsqlite.service import leases, receive
+from sqsqlite.store.wake import Waiter
 from sqsqlite.wire.alarm import Alarm
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ class _Line:
         self.waiting: deque[Poll] = deque()
         self._polls = polls
         self._store = polls.store
-        self._waiter = polls.store.waker.register(queue_id, _News(self))
+        self._waiter = Waiter(queue_id, _News(self))
+        polls.store.waker.register(self._waiter)
 
     async def serve(self) -> None:
         """Until nobody waits any more."""

@@ -150,7 +150,7 @@ def test_children_at_once_through_multiprocessing(sqs, queue):
 def test_childs_send_wakes_the_parents_waiter_and_the_other_way_round(sqs, queue):
     replies = sqs.create_queue("replies")
     waiting = Task(replies.receive, 1, 20)
-    until(lambda: sqs._store.waker._count)
+    until(lambda: sqs._store.waker._waiters)
 
     def work():
         [message] = queue.receive(wait=20)

@@ -130,7 +130,7 @@ def test_socket_of_a_killed_waiter_is_cleared_away(queue, waiter, path):
 
 def test_waiters_of_one_process_share_one_socket(sqs, queue, path):
     tasks = [Task(queue.receive, 1, 20) for _ in range(8)]
-    until(lambda: sqs._store.waker._count == 8)
+    until(lambda: sum(map(len, sqs._store.waker._waiters.values())) == 8)
     assert len(sockets(path)) == 1
     queue.send_many(["x"] * 8)
     assert [len(task.outcome()) for task in tasks] == [1] * 8
@@ -138,7 +138,7 @@ def test_waiters_of_one_process_share_one_socket(sqs, queue, path):
 
 def test_closing_ends_a_wait_with_nothing(sqs, queue):
     task = Task(queue.receive, 1, 20)
-    until(lambda: sqs._store.waker._count)
+    until(lambda: sqs._store.waker._waiters)
     started = time.monotonic()
     sqs.close()
     assert task.outcome() == []
