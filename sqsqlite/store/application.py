@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.connections import Connection, Pool
+from sqsqlite.store.cursors import ApplicationCursor, Cursors
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.foreign import TORN
 from sqsqlite.store.transaction import Transaction
@@ -29,6 +30,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         thread: where its transaction began.
         is_block: it was given out by `transaction()`, which alone ends it.
         is_lent: it is out of the pool.
+        is_put_away: it was given back: who still refers to it may not use it.
     """
 
     application: "Application | None" = None
@@ -36,17 +38,56 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
     thread = 0
     is_block = False
     is_lent = False
+    is_put_away = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._cursors = Cursors()
+        super().__init__(*arguments, **options)
+
+    def cursor(self, factory: type = ApplicationCursor) -> Any:
+        """A cursor that ends with the transaction it is used in."""
+        self._refuse_put_away()
+        cursor = super().cursor(factory)
+        self._cursors.add(cursor)
+        return cursor
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """`cursor().execute`."""
+        return self.cursor().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Any, /) -> Any:
+        """`cursor().executemany`."""
+        return self.cursor().executemany(sql, parameters)
+
+    def executescript(self, script: str, /) -> Any:
+        """`cursor().executescript`: refused in a block, because it commits first."""
+        return self.cursor().executescript(script)
+
+    def blobopen(self, *arguments: Any, **options: Any) -> Any:
+        """A blob, which ends like a cursor."""
+        return self._open_blob("blobopen", *arguments, **options)
+
+    def open_blob(self, *arguments: Any, **options: Any) -> Any:
+        """`blobopen`, as pysqlite3 names it."""
+        return self._open_blob("open_blob", *arguments, **options)
+
+    def _open_blob(self, name: str, *arguments: Any, **options: Any) -> Any:
+        self._refuse_put_away()
+        blob = getattr(super(), name)(*arguments, **options)
+        self._cursors.add(blob)
+        return blob
 
     def commit(self) -> None:
         """COMMIT; afterwards those who wait for its messages are woken."""
         if not self.is_inherited:
-            self._refuse_in_block("commit()")
+            self.refuse_in_block("commit()")
         self.finish()
 
     def finish(self) -> None:
         """`commit`, also for `transaction()`."""
         if self.is_inherited:
             raise StoreError(f"the transaction is the parent process's: {TORN}")
+        self._cursors.end()
         if self.in_transaction and self.application is not None:
             self.application.end(self, super().commit)
         else:
@@ -55,7 +96,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
     def rollback(self) -> None:
         """ROLLBACK: nothing was sent or deleted."""
         if not self.is_inherited:
-            self._refuse_in_block("rollback()")
+            self.refuse_in_block("rollback()")
         self.undo()
 
     def undo(self) -> None:
@@ -63,6 +104,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         if self.is_inherited:
             return
         try:
+            self._cursors.end()
             super().rollback()
         finally:
             if self.application is not None:
@@ -75,19 +117,14 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
             return
         if self.is_inherited:
             return
-        self._refuse_in_block("close()")
+        self.refuse_in_block("close()")
         if not self.is_lent:
             return
         self.undo()
         self.application.take_back(self)
 
-    def executescript(self, script: str, /) -> Any:
-        """Refused in a block: it commits first."""
-        self._refuse_in_block("executescript()")
-        return super().executescript(script)
-
     def __enter__(self) -> "ApplicationConnection":
-        self._refuse_in_block("`with` on the connection")
+        self.refuse_in_block("`with` on the connection")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -96,10 +133,18 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         else:
             self.rollback()
 
-    def _refuse_in_block(self, what: str) -> None:
+    def refuse_in_block(self, what: str) -> None:
+        """Raise StoreError if `transaction()` has given the connection out: its block alone ends the transaction."""
         if self.is_block:
             raise StoreError(
                 f"{what} within `with sqs.transaction()`: the block commits at its end, and rolls back when it raises"
+            )
+
+    def _refuse_put_away(self) -> None:
+        if self.is_put_away:
+            raise StoreError(
+                "a connection of `sqs.transaction()` or of an engine was used after its end: that would be outside any "
+                "transaction. Take another one"
             )
 
     @property
@@ -126,12 +171,14 @@ class Application:
         """A raw connection, outside any transaction."""
         connection: ApplicationConnection = self.pool.take()
         connection.application = self
+        connection.is_put_away = False
         connection.is_lent = True
         return connection
 
     def take_back(self, connection: ApplicationConnection) -> None:
         """The connection is free again."""
         connection.is_block = connection.is_lent = False
+        connection.is_put_away = True
         self.pool.give_back(connection)
 
     def put_away(self, connection: ApplicationConnection) -> None:
