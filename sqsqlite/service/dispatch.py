@@ -115,9 +115,7 @@ def execute_read(store: "Store", request: Any, caller: Caller, connection: "Conn
     operation = READS.get(type(request))
     if operation is None:
         raise UnsupportedOperation(f"{type(request).action} is not supported by this version.")
-    if connection is not None:
-        return operation(connection, request, caller, store.settings, store.clock.now_ms())
-    with store.reading() as reader:
+    with store.reading(connection) as reader:
         return operation(reader, request, caller, store.settings, store.clock.now_ms())
 
 
@@ -137,7 +135,7 @@ def call(
     except SQSError:
         url = parameters.get("QueueUrl")
         if isinstance(url, str) and url:
-            with store.reading() as reader:
-                lookup.find((connection or reader).execute, url, caller)
+            with store.reading(connection) as reader:
+                lookup.find(reader.execute, url, caller)
         raise
     return execute(store, request, caller, connection)

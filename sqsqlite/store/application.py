@@ -13,6 +13,7 @@ from sqsqlite.store.connections import Connection, Pool
 from sqsqlite.store.cursors import ApplicationCursor, Cursors
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.foreign import TORN
+from sqsqlite.store.neutral import LASTING_METHODS, make_plain, neutral, run
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import commit_error, translate
 
@@ -31,6 +32,8 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         is_block: it was given out by `transaction()`, which alone ends it.
         is_lent: it is out of the pool.
         is_put_away: it was given back: who still refers to it may not use it.
+        is_changed: the application may have left something on it that outlives a transaction.
+        is_query_only: it was last used by `read_engine`.
     """
 
     application: "Application | None" = None
@@ -39,6 +42,8 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
     is_block = False
     is_lent = False
     is_put_away = False
+    is_changed = False
+    is_query_only = False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._cursors = Cursors()
@@ -77,6 +82,26 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         self._cursors.add(blob)
         return blob
 
+    @property
+    def isolation_level(self) -> None:
+        """None: the driver never begins or commits by itself. Setting it, as SQLAlchemy does, changes nothing."""
+        return None
+
+    @isolation_level.setter
+    def isolation_level(self, level: str | None) -> None:
+        pass
+
+    @property
+    def autocommit(self) -> Any:
+        """As the driver has it since Python 3.12. Setting it is refused: it would end the transaction, or begin one."""
+        return super().autocommit
+
+    @autocommit.setter
+    def autocommit(self, _: Any) -> None:
+        raise StoreError(
+            "autocommit can't be set: transactions begin and end by `sqs.transaction()` and the engines"
+        )
+
     def commit(self) -> None:
         """COMMIT; afterwards those who wait for its messages are woken."""
         if not self.is_inherited:
@@ -105,7 +130,15 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
             return
         try:
             self._cursors.end()
-            super().rollback()
+            try:
+                super().rollback()
+            except dbapi.Error:
+                if not self.is_changed:
+                    raise
+                # The application's authorizer or progress handler may refuse that, too.
+                dbapi.Connection.set_authorizer(self, None)
+                dbapi.Connection.set_progress_handler(self, None, 0)
+                super().rollback()
         finally:
             if self.application is not None:
                 self.application.over(self)
@@ -153,6 +186,22 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         return self.application is not None and self.application.pool.is_torn
 
 
+def _changing(name: str) -> Callable[..., Any]:
+    """The driver's method, which also notes that the connection is not as it was."""
+
+    def method(self: ApplicationConnection, *arguments: Any, **options: Any) -> Any:
+        self.is_changed = True
+        return getattr(dbapi.Connection, name)(self, *arguments, **options)
+
+    method.__name__ = name
+    return method
+
+
+for _name in LASTING_METHODS:
+    if hasattr(dbapi.Connection, _name):
+        setattr(ApplicationConnection, _name, _changing(_name))
+
+
 class Application:
     """The application's side of one store."""
 
@@ -171,7 +220,7 @@ class Application:
         """A raw connection, outside any transaction."""
         connection: ApplicationConnection = self.pool.take()
         connection.application = self
-        connection.is_put_away = False
+        connection.is_put_away = connection.is_changed = False
         connection.is_lent = True
         return connection
 
@@ -179,7 +228,12 @@ class Application:
         """The connection is free again."""
         connection.is_block = connection.is_lent = False
         connection.is_put_away = True
-        self.pool.give_back(connection)
+        if connection.is_changed:
+            # Opening another one is surer than taking back everything that may have been done to this one.
+            self.pool.discard(connection)
+        else:
+            make_plain(connection)
+            self.pool.give_back(connection)
 
     def put_away(self, connection: ApplicationConnection) -> None:
         """Roll back what is open, leave the turn, take the connection back: once or again."""
@@ -193,8 +247,9 @@ class Application:
         connection.thread = threading.get_ident()
         try:
             timeout = store.turnstile.take(connection, store.busy_timeout)
-            connection.execute("PRAGMA query_only = OFF")
-            connection.transaction = tx = store.begin(connection, timeout)
+            with neutral(connection):
+                self._set_up(connection, query_only=False)
+                connection.transaction = tx = store.begin(connection, timeout)
             tx.is_callers = True
         except BaseException as error:
             store.turnstile.leave(connection)
@@ -202,11 +257,22 @@ class Application:
                 raise translate(error, store.path) from error
             raise
 
+    def _set_up(self, connection: ApplicationConnection, *, query_only: bool) -> None:
+        """Before BEGIN: afterwards SQLite refuses another synchronous level."""
+        if connection.is_changed:
+            run(connection, f"PRAGMA synchronous = {self._store.synchronous}")
+            run(connection, f"PRAGMA busy_timeout = {round(self._store.busy_timeout * 1000)}")
+        if connection.is_changed or connection.is_query_only != query_only:
+            # Only when needed: all prepared statements expire with it.
+            run(connection, f"PRAGMA query_only = {'ON' if query_only else 'OFF'}")
+            connection.is_query_only = query_only
+
     def end(self, connection: ApplicationConnection, commit: Callable[[], None]) -> None:
         """COMMIT by `commit`, leave the turn, wake the waiters."""
         tx = connection.transaction
         try:
-            self._store.headroom.require_margin(connection)
+            with neutral(connection):
+                self._store.headroom.require_margin(connection)
             commit()
         except dbapi.Error as error:
             raise commit_error(error, self._store.path) from error
@@ -277,15 +343,21 @@ class Application:
         from sqlalchemy.pool import NullPool
 
         engine = create_engine("sqlite://", module=dbapi, creator=self.connection, poolclass=NullPool)
+        event.listen(engine, "connect", self._forget_dialects_functions)
         event.listen(engine, "begin", begin)
         return engine
+
+    @staticmethod
+    def _forget_dialects_functions(connection: ApplicationConnection, _: object) -> None:
+        """The dialect has added functions of its own: no reason to part with the connection."""
+        connection.is_changed = False
 
     def _begin_immediate(self, connection: "SQLAlchemyConnection") -> None:
         self.begin(self.connection_of_begun(connection))
 
     def _begin_reading(self, connection: "SQLAlchemyConnection") -> None:
         raw = self.connection_of_begun(connection)
-        raw.execute("PRAGMA query_only = ON")
+        self._set_up(raw, query_only=True)
         raw.execute("BEGIN")
 
     @staticmethod

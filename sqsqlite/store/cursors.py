@@ -9,6 +9,7 @@ from weakref import ref
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.neutral import may_outlive
 
 # References to dead cursors are dropped when there are this many more than living ones were.
 SIFT_ABOVE = 200
@@ -19,9 +20,16 @@ class ApplicationCursor(dbapi.Cursor):  # type: ignore[name-defined,misc]
 
     __slots__ = ()
 
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """The driver's; a statement that may outlive the transaction is noted."""
+        if may_outlive(sql):
+            self.connection.is_changed = True
+        return dbapi.Cursor.execute(self, sql, parameters)
+
     def executescript(self, script: str, /) -> Any:
         """Refused in a block: it commits first."""
         self.connection.refuse_in_block("executescript()")
+        self.connection.is_changed = True
         return super().executescript(script)
 
 

@@ -29,6 +29,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
 from sqsqlite.store.hints import Hints
 from sqsqlite.store.interrupts import until_done
+from sqsqlite.store.neutral import neutral
 from sqsqlite.store.settings import Settings
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import translate
@@ -191,6 +192,10 @@ class Store:
             raise StoreError(
                 f"{self.path}: the transaction has ended already, by SQL: nothing can join it any more"
             )
+        with neutral(tx.connection):
+            return self._run_joined(tx, operation, arguments)
+
+    def _run_joined(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
         tx.now_ms = self.clock.now_ms()
         try:
             tx.execute("SAVEPOINT sqs_operation")
@@ -269,11 +274,16 @@ class Store:
     # --- reading
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A connection to read from: the transaction's own inside one, else one snapshot for the block."""
-        tx = self.transaction_of_thread
+    def reading(self, within: Connection | None = None) -> Iterator[Connection]:
+        """A connection to read from: the transaction's own inside one, else one snapshot for the block.
+
+        Args:
+            within: an application's connection whose transaction to read in.
+        """
+        tx = self.transaction_of_thread if within is None else self.application.transaction_of(within)
         if tx is not None:
-            yield tx.connection
+            with neutral(tx.connection):
+                yield tx.connection
             return
         if self.closed:
             raise self._closed_error()
