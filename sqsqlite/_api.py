@@ -207,7 +207,7 @@ class SQS:
 
     @contextmanager
     def transaction(self) -> "Iterator[Any]":
-        """One transaction for the application's rows and the queue's messages, on this thread.
+        """One transaction for the application's rows and the queue's messages, in this thread and this task.
 
         Yields the raw connection (DB-API) for the application's statements; every operation of this object's queues
         and messages inside the block joins. It commits at the end, and rolls back when the block raises: then nothing
@@ -218,7 +218,7 @@ class SQS:
         looked at the answer and said so by `accept_unsettled()`.
 
         Raises:
-            TransactionInProgress: this thread is in one already.
+            TransactionInProgress: this thread, or another task of it, is in one already.
             LeaseLost: a batch in the block left entries unsettled: rolled back.
             Busy, CommitInDoubt, DiskFull: see `errors`.
         """

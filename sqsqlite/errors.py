@@ -477,9 +477,9 @@ class TargetExists(StoreError):
 
 
 class TransactionInProgress(StoreError):
-    """This thread already holds a write transaction; a second write would wait for itself for ever.
+    """This thread, or another task of it, already holds a write transaction: a second write would wait for ever.
 
-    What to do: end the first one, or do this write inside it.
+    What to do: end the first one, or do this write inside it; from another task, write in another thread.
     """
 
 

@@ -31,6 +31,7 @@ from sqsqlite.store.hints import Hints
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.neutral import neutral
 from sqsqlite.store.settings import Settings
+from sqsqlite.store.tasks import current_task, held_by
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import translate
 from sqsqlite.store.turns import let_go, turnstile_for
@@ -173,8 +174,8 @@ class Store:
         Raises:
             StoreError: Busy, DiskFull, CommitInDoubt and the others, translated.
         """
-        tx: Transaction | None = getattr(self._thread, "transaction", None)
-        if tx is not None and not tx.is_over:
+        tx = self.transaction_of_thread
+        if tx is not None:
             return self._join(tx, operation, arguments)
         if self.closed:
             raise self._closed_error()
@@ -215,13 +216,28 @@ class Store:
 
     @property
     def transaction_of_thread(self) -> Transaction | None:
-        """The transaction this thread is in by `transaction()`, if it is."""
+        """The transaction this thread is in by `transaction()`, if it is.
+
+        Raises:
+            TransactionInProgress: another task of this thread is in it.
+        """
+        found = self._open_in_thread()
+        if found is not None and self._is_another_tasks():
+            raise held_by(self._thread.owner)
+        return found
+
+    def _open_in_thread(self) -> Transaction | None:
         found: Transaction | None = getattr(self._thread, "transaction", None)
         return found if found is not None and not found.is_over else None
 
+    def _is_another_tasks(self) -> bool:
+        """Whether a task began the transaction, and this is not that task. Begun outside tasks, it is the thread's."""
+        owner = self._thread.owner
+        return owner is not None and owner is not current_task()
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """The caller's own write transaction on this thread: all operations inside join it.
+        """The caller's own write transaction, in this thread and task: all operations inside join it.
 
         Commits when the block ends, rolls back when it raises.
         """
@@ -232,6 +248,7 @@ class Store:
             self.application.begin(connection)
             tx = self.application.transaction_of(connection)
             connection.is_block = True
+            self._thread.owner = current_task()
             self._thread.transaction = tx
             yield tx
             self._refuse_odd_end(connection, tx)
@@ -240,7 +257,7 @@ class Store:
             connection.finish()
         finally:
             until_done(lambda: self.application.put_away(connection))
-            self._thread.transaction = None
+            self._thread.transaction = self._thread.owner = None
 
     def _refuse_odd_end(self, connection: Any, tx: Transaction) -> None:
         if connection.thread != threading.get_ident():
@@ -280,8 +297,8 @@ class Store:
         Args:
             within: an application's connection whose transaction to read in.
         """
-        tx = self.transaction_of_thread if within is None else self.application.transaction_of(within)
-        if tx is not None:
+        tx = self._open_in_thread() if within is None else self.application.transaction_of(within)
+        if tx is not None and (within is not None or not self._is_another_tasks()):
             with neutral(tx.connection):
                 yield tx.connection
             return
