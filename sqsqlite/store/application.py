@@ -5,7 +5,7 @@ its connections from here: raw ones for `transaction()`, SQLAlchemy engines for 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.errors import StoreError
@@ -310,12 +310,6 @@ class Application:
         """The raw connection under a SQLAlchemy Connection or Session, its transaction begun."""
         if hasattr(caller, "get_bind"):  # a Session: begins by itself
             caller = caller.connection()
-        if hasattr(caller, "get_execution_options") and (
-            caller.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
-        ):
-            raise StoreError(
-                "an AUTOCOMMIT connection has no transaction to send or delete in: take one without"
-            )
         if hasattr(caller, "in_transaction") and hasattr(caller, "begin") and not caller.in_transaction():
             caller.begin()
         raw = getattr(caller, "connection", caller)
@@ -345,7 +339,17 @@ class Application:
         engine = create_engine("sqlite://", module=dbapi, creator=self.connection, poolclass=NullPool)
         event.listen(engine, "connect", self._forget_dialects_functions)
         event.listen(engine, "begin", begin)
+        for asked in ("set_engine_execution_options", "set_connection_execution_options"):
+            event.listen(engine, asked, self._refuse_autocommit)
         return engine
+
+    @staticmethod
+    def _refuse_autocommit(_: object, options: Mapping[str, Any]) -> None:
+        """SQLAlchemy would begin, by our own event, and never commit."""
+        if str(options.get("isolation_level")).upper() == "AUTOCOMMIT":
+            raise StoreError(
+                "an AUTOCOMMIT connection has no transaction to send or delete in: take one without"
+            )
 
     @staticmethod
     def _forget_dialects_functions(connection: ApplicationConnection, _: object) -> None:

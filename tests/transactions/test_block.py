@@ -83,11 +83,3 @@ def test_block_writes_after_the_read_engine_was_used(sqs, queue):
     with sqs.transaction():
         queue.send("paint the fence")
     assert len(queue) == 1
-
-
-def test_autocommit_connection_is_refused(sqs, queue):
-    """A send on it would be rolled back when it is closed."""
-    engine = sqs.engine.execution_options(isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection, pytest.raises(errors.StoreError, match="AUTOCOMMIT"):
-        queue.send("paint the fence", connection=connection)
-    assert len(queue) == 0
