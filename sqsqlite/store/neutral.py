@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite.store.driver import dbapi
 
 if TYPE_CHECKING:
-    from sqsqlite.store.application import ApplicationConnection
+    from sqsqlite.store.application_connection import ApplicationConnection
 
 # Setting a PRAGMA has "=" or parentheses.
 _LASTING = re.compile(r"\b(?:attach|temp|temporary)\b|\bpragma\b[^;]*?[=(]", re.IGNORECASE)

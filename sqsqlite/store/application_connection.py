@@ -1,0 +1,192 @@
+"""The raw connection that an application gets: it cannot end a block, and what it gives out ends with it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.errors import StoreError
+from sqsqlite.store.cursors import ApplicationCursor, Cursors
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.foreign import TORN
+from sqsqlite.store.neutral import LASTING_METHODS
+
+if TYPE_CHECKING:
+    from sqsqlite.store.application import Application
+    from sqsqlite.store.transaction import Transaction
+
+
+class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
+    """A connection that leaves its turn when its transaction ends, and goes back to its pool when it is closed.
+
+    Attributes:
+        thread: where its transaction began.
+        is_block: it was given out by `transaction()`, which alone ends it.
+        is_lent: it is out of the pool.
+        is_put_away: it was given back: who still refers to it may not use it.
+        is_changed: the application may have left something on it that outlives a transaction.
+        is_query_only: it was last used by `read_engine`.
+    """
+
+    application: "Application | None" = None
+    transaction: "Transaction | None" = None
+    thread = 0
+    is_block = False
+    is_lent = False
+    is_put_away = False
+    is_changed = False
+    is_query_only = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._cursors = Cursors()
+        super().__init__(*arguments, **options)
+
+    def cursor(self, factory: type = ApplicationCursor) -> Any:
+        """A cursor that ends with the transaction it is used in."""
+        self._refuse_put_away()
+        cursor = super().cursor(factory)
+        self._cursors.add(cursor)
+        return cursor
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """`cursor().execute`."""
+        return self.cursor().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Any, /) -> Any:
+        """`cursor().executemany`."""
+        return self.cursor().executemany(sql, parameters)
+
+    def executescript(self, script: str, /) -> Any:
+        """`cursor().executescript`: refused in a block, because it commits first."""
+        return self.cursor().executescript(script)
+
+    def blobopen(self, *arguments: Any, **options: Any) -> Any:
+        """A blob, which ends like a cursor."""
+        return self._open_blob("blobopen", *arguments, **options)
+
+    def open_blob(self, *arguments: Any, **options: Any) -> Any:
+        """`blobopen`, as pysqlite3 names it."""
+        return self._open_blob("open_blob", *arguments, **options)
+
+    def _open_blob(self, name: str, *arguments: Any, **options: Any) -> Any:
+        self._refuse_put_away()
+        blob = getattr(super(), name)(*arguments, **options)
+        self._cursors.add(blob)
+        return blob
+
+    @property
+    def isolation_level(self) -> None:
+        """None: the driver never begins or commits by itself. Setting it, as SQLAlchemy does, changes nothing."""
+        return None
+
+    @isolation_level.setter
+    def isolation_level(self, level: str | None) -> None:
+        pass
+
+    @property
+    def autocommit(self) -> Any:
+        """As the driver has it since Python 3.12. Setting it is refused: it would end the transaction, or begin one."""
+        return super().autocommit
+
+    @autocommit.setter
+    def autocommit(self, _: Any) -> None:
+        raise StoreError(
+            "autocommit can't be set: transactions begin and end by `sqs.transaction()` and the engines"
+        )
+
+    def commit(self) -> None:
+        """COMMIT; afterwards those who wait for its messages are woken."""
+        if not self.is_inherited:
+            self.refuse_in_block("commit()")
+        self.finish()
+
+    def finish(self) -> None:
+        """`commit`, also for `transaction()`."""
+        if self.is_inherited:
+            raise StoreError(f"the transaction is the parent process's: {TORN}")
+        self._cursors.end()
+        if self.in_transaction and self.application is not None:
+            self.application.end(self, super().commit)
+        else:
+            super().commit()
+
+    def rollback(self) -> None:
+        """ROLLBACK: nothing was sent or deleted."""
+        if not self.is_inherited:
+            self.refuse_in_block("rollback()")
+        self.undo()
+
+    def undo(self) -> None:
+        """`rollback`, also for `transaction()`; once more does no harm."""
+        if self.is_inherited:
+            return
+        try:
+            self._cursors.end()
+            try:
+                super().rollback()
+            except dbapi.Error:
+                if not self.is_changed:
+                    raise
+                # The application's authorizer or progress handler may refuse that, too.
+                dbapi.Connection.set_authorizer(self, None)
+                dbapi.Connection.set_progress_handler(self, None, 0)
+                super().rollback()
+        finally:
+            if self.application is not None:
+                self.application.over(self)
+
+    def close(self) -> None:
+        """Back to the pool; what was not committed is rolled back."""
+        if self.application is None:
+            super().close()
+            return
+        if self.is_inherited:
+            return
+        self.refuse_in_block("close()")
+        if not self.is_lent:
+            return
+        self.undo()
+        self.application.take_back(self)
+
+    def __enter__(self) -> "ApplicationConnection":
+        self.refuse_in_block("`with` on the connection")
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def refuse_in_block(self, what: str) -> None:
+        """Raise StoreError if `transaction()` has given the connection out: its block alone ends the transaction."""
+        if self.is_block:
+            raise StoreError(
+                f"{what} within `with sqs.transaction()`: the block commits at its end, and rolls back when it raises"
+            )
+
+    def _refuse_put_away(self) -> None:
+        if self.is_put_away:
+            raise StoreError(
+                "a connection of `sqs.transaction()` or of an engine was used after its end: that would be outside any "
+                "transaction. Take another one"
+            )
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process was forked from the one whose connection and transaction these are."""
+        return self.application is not None and self.application.pool.is_torn
+
+
+def _changing(name: str) -> Callable[..., Any]:
+    """The driver's method, which also notes that the connection is not as it was."""
+
+    def method(self: ApplicationConnection, *arguments: Any, **options: Any) -> Any:
+        self.is_changed = True
+        return getattr(dbapi.Connection, name)(self, *arguments, **options)
+
+    method.__name__ = name
+    return method
+
+
+for _name in LASTING_METHODS:
+    if hasattr(dbapi.Connection, _name):
+        setattr(ApplicationConnection, _name, _changing(_name))
