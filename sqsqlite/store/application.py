@@ -83,8 +83,9 @@ class Application:
         if connection.is_changed:
             run(connection, f"PRAGMA synchronous = {self._store.synchronous}")
             run(connection, f"PRAGMA busy_timeout = {round(self._store.busy_timeout * 1000)}")
-        if connection.is_changed or connection.is_query_only != query_only:
+        if connection.is_changed or connection.is_query_only is not query_only:
             # Only when needed: all prepared statements expire with it.
+            connection.is_query_only = None
             run(connection, f"PRAGMA query_only = {'ON' if query_only else 'OFF'}")
             connection.is_query_only = query_only
 

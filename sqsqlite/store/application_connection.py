@@ -23,7 +23,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         is_lent: it is out of the pool.
         is_put_away: it was given back: who still refers to it may not use it.
         is_changed: the application may have left something on it that outlives a transaction.
-        is_query_only: it was last used by `read_engine`.
+        is_query_only: it was last used by `read_engine`. None: an interrupt came while that was set.
     """
 
     application: "Application | None" = None
@@ -33,7 +33,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
     is_lent = False
     is_put_away = False
     is_changed = False
-    is_query_only = False
+    is_query_only: bool | None = False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._cursors = Cursors()

@@ -43,6 +43,7 @@ class _Entry:
     """One caller's operation and, later, what became of it; while it leads, what it holds."""
 
     __slots__ = (
+        "__weakref__",
         "arguments",
         "connection",
         "error",
@@ -104,7 +105,11 @@ class GroupCommit:
             if self._leader.setdefault(_LEADER, entry) is entry or self._queue(entry):
                 self._lead(entry, committed)
         except BaseException:
-            until_done(lambda: self._settle(entry))
+            try:
+                until_done(lambda: self._settle(entry))
+            finally:
+                # Another signal may come before `until_done` has begun.
+                until_done(lambda: self._settle(entry))
             raise
         for tx in committed:
             self._store.committed(tx)

@@ -76,7 +76,7 @@ def make_plain(connection: "ApplicationConnection") -> None:
     connection.text_factory = str
 
 
-def run(connection: "ApplicationConnection", pragma: str) -> list[Any]:
+def run(connection: Any, pragma: str) -> list[Any]:
     """A PRAGMA of ours: not one that the application has changed the connection by."""
     rows: list[Any] = dbapi.Cursor(connection).execute(pragma).fetchall()
     return rows

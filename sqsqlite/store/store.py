@@ -29,7 +29,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
 from sqsqlite.store.hints import Hints
 from sqsqlite.store.interrupts import until_done
-from sqsqlite.store.neutral import neutral
+from sqsqlite.store.neutral import neutral, run
 from sqsqlite.store.settings import Settings
 from sqsqlite.store.tasks import current_task, held_by
 from sqsqlite.store.transaction import Transaction
@@ -161,11 +161,11 @@ class Store:
         if self.busy_timeout - timeout < SHORT_WAIT:
             connection.execute("BEGIN IMMEDIATE")
         else:
-            connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}").fetchall()
+            run(connection, f"PRAGMA busy_timeout = {round(timeout * 1000)}")
             try:
                 connection.execute("BEGIN IMMEDIATE")
             finally:
-                connection.execute(f"PRAGMA busy_timeout = {round(self.busy_timeout * 1000)}").fetchall()
+                run(connection, f"PRAGMA busy_timeout = {round(self.busy_timeout * 1000)}")
         return Transaction(connection, self.clock.now_ms(), self.settings, self.headroom)
 
     def write(self, operation: Callable[..., R], *arguments: Any) -> R:
@@ -256,7 +256,15 @@ class Store:
                 raise UnsettledBatch(tx.unsettled)
             connection.finish()
         finally:
-            until_done(lambda: self.application.put_away(connection))
+            try:
+                until_done(lambda: self._end_block(connection))
+            finally:
+                # Another signal may come before `until_done` has begun.
+                until_done(lambda: self._end_block(connection))
+
+    def _end_block(self, connection: Any) -> None:
+        self.application.put_away(connection)
+        if threading.get_ident() == connection.thread:
             self._thread.transaction = self._thread.owner = None
 
     def _refuse_odd_end(self, connection: Any, tx: Transaction) -> None:

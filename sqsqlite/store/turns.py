@@ -12,6 +12,7 @@ to the process, not to a thread, and closing any descriptor of a file drops the 
 and one descriptor a file and process, kept until its last user closes.
 """
 
+import gc
 import os
 import threading
 import time
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
+from weakref import ref
 
 from sqsqlite.errors import Busy, TransactionInProgress
 from sqsqlite.store.interrupts import Signal, until_done
@@ -49,13 +51,15 @@ class Turnstile:
     """The turn to write to one file. One object a file and process (`turnstile_for`).
 
     Within the process the turn is an entry of a dict that names its holder. `setdefault` takes it in one step, so
-    whatever a signal handler raises, and wherever, it can be told afterwards who has the turn.
+    whatever a signal handler raises, and wherever, it can be told afterwards who has the turn. The reference is weak: a
+    holder that signals kept from leaving, each in the clean-up of the one before it, has the turn until it is freed.
     """
 
     def __init__(self, folder: Path) -> None:
         self.user_count = 0
         self._path = folder.with_name(folder.name.removesuffix("-sqs"))
-        self._held: dict[str, Holder] = {}
+        self._held: dict[str, ref[Holder]] = {}
+        self._freeing = threading.Lock()
         self._waiting: list[Signal] = []
         self._waiting_room = RecordLock(folder / "waiting-room")
         self._turn = RecordLock(folder / "turn")
@@ -86,11 +90,15 @@ class Turnstile:
             TransactionInProgress: this thread already has it.
         """
         try:
-            if self._held.setdefault(_TURN, holder) is not holder:
+            if self._held.setdefault(_TURN, mine := ref(holder)) is not mine:
                 timeout = self._wait_inside(holder, timeout)
             return timeout if fcntl is None else self._pass(timeout)
         except BaseException:
-            until_done(lambda: self.leave(holder))
+            try:
+                until_done(lambda: self.leave(holder))
+            finally:
+                # Another signal may come before `until_done` has begun.
+                until_done(lambda: self.leave(holder))
             raise
 
     @contextmanager
@@ -110,8 +118,11 @@ class Turnstile:
         left = Signal()
         self._waiting.append(left)
         try:
-            while self._held.setdefault(_TURN, holder) is not holder:
+            mine = ref(holder)
+            while self._held.setdefault(_TURN, mine) is not mine:
                 remaining = timeout - (time.monotonic() - started)
+                if self._is_freed():
+                    continue
                 if remaining <= 0:
                     raise Busy(
                         f"another thread has been writing for {timeout:g} s (busy_timeout){writer_of(self._path)}"
@@ -153,23 +164,45 @@ class Turnstile:
     @property
     def is_held_here(self) -> bool:
         """Whether this thread has the turn: until it gives it up, nobody writes."""
-        holder = self._held.get(_TURN)
+        if not self._is_of_this_thread():
+            return False
+        # About to be an error: a holder that nothing refers to any more may be part of a cycle.
+        gc.collect()
+        return self._is_of_this_thread()
+
+    def _is_of_this_thread(self) -> bool:
+        found = self._held.get(_TURN)
+        holder = None if found is None else found()
         return holder is not None and holder.thread == threading.get_ident()
+
+    def _is_freed(self) -> bool:
+        """Take the turn from a holder that has been freed without leaving, if that is so."""
+        with self._freeing:
+            found = self._held.get(_TURN)
+            if found is None or found() is not None:
+                return False
+            self._give_up()
+            return True
 
     def leave(self, holder: Holder) -> None:
         """Give the turn up, if `holder` has it; once more does no harm."""
-        if self._held.get(_TURN) is not holder:
+        found = self._held.get(_TURN)
+        if found is None or found() is not holder:
             return
-        if fcntl is not None:
-            self._turn.unlock()
-        self._held.pop(_TURN, None)
+        self._give_up()
         if self._waiting:
             for left in list(self._waiting):
                 left.set()
 
+    def _give_up(self) -> None:
+        if fcntl is not None:
+            self._turn.unlock()
+        self._held.pop(_TURN, None)
+
     def after_fork_in_child(self) -> None:
         """The parent's threads are gone, and their hold on the turn with them."""
         self._held = {}
+        self._freeing = threading.Lock()
         self._waiting = []
         self._waiting_room.after_fork_in_child()
         self._turn.after_fork_in_child()
