@@ -102,7 +102,7 @@ ddl: $(READY) ## Write sqsqlite/store/ddl.py anew from sqsqlite/schema.py
 	@echo 'Writing sqsqlite/store/ddl.py'
 	@$(BIN)/python -m sqsqlite.migrations.write_ddl
 
-contract: $(READY) ## Write docs/contract.md anew from the rules in tests/contract and the tests marked with them
+contract: $(READY) ## Make docs/contract.md of the rules in tests/contract and the tests marked with them
 	@echo 'Writing docs/contract.md'
 	@$(BIN)/python -m tests.contract.page
 
@@ -119,5 +119,5 @@ bench: $(READY) ## Run the benchmarks, the peers beside ours
 
 clean: ## Remove what the targets made
 	@echo 'Removing $(VENV), builds and caches'
-	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist docs/contract.md *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""docs/contract.md, made of the rules and the tests marked with their numbers. `make contract` writes it."""
+"""docs/contract.md, which Git ignores: `make contract` makes it of the rules and the tests marked with them."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -22,12 +22,12 @@ reference (version 2012-11-05), "recorded" what clients and the makers of emulat
 documents 0 to 4 are those of [promises.md](promises.md). Where this project differs from Amazon on purpose, the rule
 says which mode it is of; [differences.md](differences.md) says why.
 
-This page is generated: edit `tests/contract/rules/` and the marks on the tests, then run `make contract`.
+`make contract` makes this page of `tests/contract/rules/` and the marks on the tests.
 """
 
 
 def render() -> str:
-    """The page as it must stand in the file."""
+    """The whole page."""
     every = [rule for theme in themes() for rule in theme.rules]
     kept = [rule for rule in every if not rule.is_mutated]
     counts = (
