@@ -1,16 +1,15 @@
 """The rules of SQS's contract, the tests that prove them, and the change of the code that switches each of them off.
 
-rules/THEME.toml holds a theme's rules. A test says which rules it proves: `@pytest.mark.rule("send.3")`. A rule is:
+rules/THEME.toml holds a theme's rules. A test says which rules it proves: `@pytest.mark.rule("send.3")`. The table of a
+rule is called by its number, [THEME.NUMBER], and has
 
-    id      its number, THEME.NUMBER
     rule    what holds, in one or two sentences
     source  where it is written: a page of the API reference (API_...), of the developer guide, the service model, or
             "recorded" for what clients have seen of Amazon
-    file    the source file in which it is switched off, with
-    old     text that occurs there exactly once, replaced by
-    new     this one; so that
+    switch  the change that switches it off: `in` names a function, a method or a constant, and operators.py tells what
+            may be done to it; so that
     off     (in a few words) this happens instead
-    kept    in place of the last four: why there is nothing that could be switched off
+    kept    in place of the last two: why there is nothing that could be switched off
 """
 
 import ast
@@ -19,8 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from tests.contract.operators import Switch
+from tests.contract.package import ROOT
+
 TESTS = ROOT / "tests"
 RULES = Path(__file__).parent / "rules"
 
@@ -30,19 +32,13 @@ class Rule:
     id: str
     rule: str
     source: str
-    file: str | None = None
-    old: str | None = None
-    new: str | None = None
+    switch: Switch | None = None
     off: str | None = None
     kept: str | None = None
 
     @property
     def is_mutated(self) -> bool:
         return self.kept is None
-
-    def mutate(self, text: str) -> str:
-        """The file's text with the rule switched off."""
-        return text.replace(self.old, self.new)
 
 
 @dataclass(frozen=True)
@@ -58,9 +54,14 @@ def themes() -> tuple[Theme, ...]:
     found = []
     for path in RULES.glob("*.toml"):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        rules = tuple(Rule(**one) for one in content["rules"])
+        rules = tuple(_rule(f"{path.stem}.{number}", one) for number, one in content[path.stem].items())
         found.append((content["place"], Theme(path.stem, content["title"], rules)))
     return tuple(theme for _, theme in sorted(found, key=lambda pair: pair[0]))
+
+
+def _rule(rule_id: str, table: dict[str, Any]) -> Rule:
+    switch = Switch.read(table["switch"]) if "switch" in table else None
+    return Rule(**{**table, "id": rule_id, "switch": switch})
 
 
 def rules() -> list[Rule]:

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.contract.contract import ROOT, Rule, proofs, rules
+from tests.contract.contract import Rule, proofs, rules
+from tests.contract.package import ROOT, package
 
 AT_A_TIME = 2
 # The package as a wheel has it: these two folders lie inside it.
@@ -41,15 +42,16 @@ class Tree:
         for folder in INSIDE:
             shutil.copytree(ROOT / folder, path / "sqsqlite" / folder)
 
-    def place(self, file: str) -> Path:
-        return self.path / "sqsqlite" / file if file.startswith(INSIDE) else self.path / file
-
     @contextmanager
     def mutated(self, rule: Rule) -> Iterator[None]:
-        """With the rule switched off."""
-        path = self.place(rule.file)
+        """With the rule switched off, if it is one that can be."""
+        if rule.switch is None:
+            yield
+            return
+        file, changed = rule.switch.apply(package())
+        path = self.path / file
         kept = path.read_text(encoding="utf-8")
-        _write(path, rule.mutate(kept))
+        _write(path, changed)
         try:
             yield
         finally:

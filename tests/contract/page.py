@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from tests.contract.contract import ROOT, Rule, Theme, proofs, themes
+from tests.contract.contract import Rule, Theme, proofs, themes
+from tests.contract.package import ROOT
 
 PAGE = ROOT / "docs" / "contract.md"
 
@@ -47,7 +48,7 @@ def _row(rule: Rule) -> Iterator[str]:
     yield _cell(rule.rule)
     yield _cell(rule.source)
     yield _tests(rule)
-    yield _cell(f"{rule.off} (`{rule.file}`)" if rule.is_mutated else f"*not*: {rule.kept}")
+    yield _cell(f"{rule.off} (`{rule.switch.within}`)" if rule.is_mutated else f"*not*: {rule.kept}")
 
 
 def _tests(rule: Rule) -> str:

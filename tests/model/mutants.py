@@ -1,6 +1,6 @@
 """Switches the engine's rules off, one at a time, and looks for a history that tells: `python -m tests.model.mutants`.
 
-Most are rules of docs/contract.md, switched off as tests/contract does it; the others are what the engine promises
+Most are rules of SQS's contract, switched off as tests/contract does it; the others are what the engine promises
 beyond them, to itself as much as to its users.
 """
 
@@ -14,6 +14,7 @@ from queue import SimpleQueue
 
 from tests.contract.contract import Rule, rules
 from tests.contract.mutants import Tree, trees
+from tests.contract.operators import Switch
 
 SECONDS = 300
 
@@ -65,80 +66,59 @@ OF_THE_CONTRACT = (
 )
 
 
-def _own(number: int, rule: str, file: str, old: str, new: str, off: str) -> Rule:
-    return Rule(
-        id=f"engine.{number}", rule=rule, source="", file=f"sqsqlite/{file}", old=old, new=new, off=off
-    )
+def _own(number: int, rule: str, off: str, **switch: str) -> Rule:
+    return Rule(id=f"engine.{number}", rule=rule, source="", off=off, switch=Switch.read(switch))
 
 
-UNTOUCHED = _own(0, "Nothing is switched off.", "limits.py", "SQS = Limits()", "SQS = Limits()", "nothing")
+UNTOUCHED = Rule(id="engine.0", rule="Nothing is switched off.", source="", off="nothing")
 OF_THE_ENGINE = (
     _own(
         1,
         "A receive that moves messages to the dead-letter queue fills up with others.",
-        "engine/receive.py",
-        "if len(live) == len(claims) or len(kept) == asked:",
-        "if True:",
         "it brings fewer",
+        **{"in": "_fix", "always": "len(live) == len(claims) or len(kept) == asked"},
     ),
     _own(
         2,
         "Sweeping takes what is beyond its retention, and no more.",
-        "engine/sweep.py",
-        "tx.now_ms - retention_seconds * 1000, CHUNK_ROWS",
-        "tx.now_ms - retention_seconds * 999, CHUNK_ROWS",
         "a little more",
+        **{"in": "_sweep_expired", "replace": "1000", "by": "999"},
     ),
     _own(
         3,
         "A change to 0 takes the message out of the count of those in flight.",
-        "engine/settle.py",
-        """    if not visible_at:
-        tx.delta(queue.epoch_id).in_flight -= 1
-""",
-        """    if not visible_at:
-""",
         "it stays counted",
+        **{"in": "change_visibility", "drop": "in_flight"},
     ),
     _own(
         4,
         "A dead letter is counted in its new queue.",
-        "engine/dead_letters.py",
-        "tx.delta(target.epoch_id).messages += count",
-        "tx.delta(target.epoch_id).messages += 0",
         "it is not",
+        **{"in": "_count", "drop": "tx.delta(target.epoch_id).messages += count"},
     ),
     _own(
         5,
         "A FIFO group waits until its first message's timeout ends.",
-        "engine/fifo_receive.py",
-        "tx.execute(sql.SET_GROUP_HEAD, (visible_at or tx.now_ms, group_key))",
-        "tx.execute(sql.SET_GROUP_HEAD, (tx.now_ms, group_key))",
         "it is asked at each receive, and goes back in the line",
+        **{"in": "_claim_group", "replace": "visible_at or tx.now_ms", "by": "tx.now_ms"},
     ),
     _own(
         6,
         "A message of a group takes one turn after the other.",
-        "statements_fifo.py",
-        "THEN ?3 ELSE max(last_turn + 1, ?3) END",
-        "THEN ?3 ELSE max(last_turn, ?3) END",
         "all its messages have one",
+        **{"in": "DRAW_TURN", "text": "last_turn + 1", "by": "last_turn"},
     ),
     _own(
         7,
         "The clock of turns follows what is received.",
-        "engine/receive.py",
-        "delta.turn = max(delta.turn, claims[-1].turn)",
-        "pass",
         "it stands still",
+        **{"in": "claim", "drop": "delta.turn = max(delta.turn, ...)"},
     ),
     _own(
         8,
         "What a task moves is counted in its destination.",
-        "engine/transfer.py",
-        "arrived.messages += count",
-        "arrived.messages += 0",
         "it is not",
+        **{"in": "_count", "drop": "arrived.messages += count"},
     ),
 )
 
