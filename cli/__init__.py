@@ -92,7 +92,10 @@ def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
         raise Failure("", INTERRUPTED) from error
     except OSError as error:
         if error.errno != errno.EPIPE:
-            raise Failure(f"{type(error).__name__}: {error}") from error
+            from sqsqlite.store.full import OUT_OF_ROOM
+
+            name = "DiskFull" if error.errno in OUT_OF_ROOM else type(error).__name__
+            raise Failure(f"{name}: {error}") from error
         leave_quietly()
         raise Failure("", PIPE_CLOSED) from error
     return result

@@ -5,10 +5,11 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from sqsqlite.errors import CannotOpen, FileInUse, InputOutputError, MissingFolder, TargetExists
+from sqsqlite.errors import CannotOpen, DiskFull, FileInUse, InputOutputError, MissingFolder, TargetExists
+from sqsqlite.store import full
 from sqsqlite.store.connections import Connection, uri
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.translate import translate
+from sqsqlite.store.translate import IOERR, primary_code, translate
 
 
 def copy_to(
@@ -44,11 +45,15 @@ def copy_to(
         try:
             _copy(connection, partial, finish)
         except dbapi.Error as error:
+            # By now SQLite has given the room back that the copy took.
+            if primary_code(error) == IOERR and full.cannot_grow(partial, _size_bytes(connection)):
+                raise DiskFull(f"{target}: a quota or a limit on the size of files is reached") from error
             raise translate(error, target) from error
         size_bytes = _sync(partial)
         _publish(partial, target, replace=replace)
     except OSError as error:
-        raise InputOutputError(f"{target}: cannot be written ({error.strerror})") from error
+        kind = DiskFull if error.errno in full.OUT_OF_ROOM else InputOutputError
+        raise kind(f"{target}: cannot be written ({error.strerror})") from error
     finally:
         for ending in ("", "-journal", "-wal", "-shm"):
             Path(f"{partial}{ending}").unlink(missing_ok=True)
@@ -98,6 +103,13 @@ def _copy(connection: Connection, partial: Path, finish: Callable[[Connection], 
             finish(copy)
     finally:
         copy.close()
+
+
+def _size_bytes(connection: Connection) -> int:
+    pages, page_size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
+    return int(pages * page_size)
 
 
 def _sync(partial: Path) -> int:

@@ -33,10 +33,21 @@ _TEXTS: dict[int, tuple[type[StoreError], str]] = {
 }
 
 
+# The driver raises what failed in `Connection.backup` without a code: SQLite's words for it are all there is.
+_CODES_OF_BACKUP = {
+    "database or disk is full": FULL,
+    "disk I/O error": IOERR,
+    "database is locked": BUSY,
+    "database table is locked": LOCKED,
+    "database disk image is malformed": CORRUPT,
+    "attempt to write a readonly database": READONLY,
+}
+
+
 def primary_code(error: BaseException) -> int:
     """SQLite's primary result code, 0 for an error that has none."""
     code = getattr(error, "sqlite_errorcode", None)
-    return code & 0xFF if isinstance(code, int) else 0
+    return code & 0xFF if isinstance(code, int) else _CODES_OF_BACKUP.get(str(error), 0)
 
 
 def translate(error: Exception, path: object) -> Exception:

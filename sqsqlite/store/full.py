@@ -1,0 +1,81 @@
+"""What counts as a full disk: no space on it, a user's quota used up, a process's limit on the size of files reached.
+
+SQLite tells the first from other failures alone. After a write that failed otherwise, what can be asked of the system
+says which it was.
+"""
+
+import errno
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+resource: Any
+try:
+    import resource
+except ImportError:  # Windows: no such limits
+    resource = None
+
+OUT_OF_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# SQLite writes by pages, so less than one fits where it failed. An allocation of this many bytes fails there as well.
+PROBE_BYTES = 64 * 1024
+
+
+def size_limit() -> float:
+    """Bytes that a file may have when this process writes it (`ulimit -f`), or infinity."""
+    if resource is None:
+        return math.inf
+    limit: int = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
+def is_out_of_room(path: Path) -> bool:
+    """Whether a write to the database at `path`, or to its WAL, that has just failed met a limit or a quota.
+
+    The ballast has the owner and the file system of the database, so it meets the same quota.
+    """
+    limit = size_limit()
+    if limit < math.inf and any(_size(Path(f"{path}{ending}")) >= limit for ending in ("", "-wal")):
+        return True
+    return cannot_grow(Path(f"{path}-sqs", "ballast"))
+
+
+def cannot_grow(path: Path, size_bytes: int = PROBE_BYTES) -> bool:
+    """Whether there is no room to make a file longer by so much.
+
+    Not for a database in use: the descriptor is closed again.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return False
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    kept_bytes = os.fstat(descriptor).st_size
+    try:
+        os.posix_fallocate(descriptor, kept_bytes, size_bytes)
+    except OSError as error:
+        return error.errno in OUT_OF_ROOM
+    else:
+        return False
+    finally:
+        cut_back(descriptor, kept_bytes)
+        os.close(descriptor)
+
+
+def cut_back(descriptor: int, size_bytes: int) -> bool:
+    """Make a file shorter. False where there is no room for that: file systems that copy on write need some."""
+    try:
+        os.ftruncate(descriptor, size_bytes)
+    except OSError as error:
+        if error.errno in OUT_OF_ROOM:
+            return False
+        raise
+    return True
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
