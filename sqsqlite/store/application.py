@@ -97,7 +97,7 @@ class Application:
                 self._store.headroom.require_margin(connection)
             commit()
         except dbapi.Error as error:
-            raise commit_error(error, self._store.path) from error
+            raise commit_error(error, self._store.path, connection) from error
         self.over(connection)
         if tx is not None:
             self._store.committed(tx)

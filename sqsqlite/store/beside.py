@@ -1,11 +1,11 @@
 """The folder FILE-sqs beside a database: lock files, wake-up sockets, the ballast. Deleting it loses no message."""
 
-import errno
 import os
 import stat
 from pathlib import Path
 
 from sqsqlite.errors import DiskFull, ReadOnlyFile
+from sqsqlite.store.full import OUT_OF_ROOM
 
 # What everybody opens who writes the database.
 _FILES = ("waiting-room", "turn", "ballast")
@@ -31,7 +31,7 @@ def _make(path: Path, folder: Path, database: Path) -> None:
     try:
         _make_like(path, database, is_folder=is_folder)
     except OSError as error:
-        kind = DiskFull if error.errno == errno.ENOSPC else ReadOnlyFile
+        kind = DiskFull if error.errno in OUT_OF_ROOM else ReadOnlyFile
         raise kind(
             f"{path}: cannot be made ({error.strerror}): all who use the queue must be allowed to"
         ) from error

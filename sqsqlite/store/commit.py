@@ -18,7 +18,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import BALLAST_PIECES
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.room import make_room
-from sqsqlite.store.translate import BUSY, FULL, commit_error, primary_code, translate
+from sqsqlite.store.translate import BUSY, commit_error, is_full, primary_code, translate
 from sqsqlite.store.upkeep import Wal
 from sqsqlite.store.writer import writer_of
 
@@ -270,8 +270,8 @@ class GroupCommit:
                 store.writers.discard(leader.connection)
                 leader.connection = None
             code = primary_code(error)
-            is_full = code == FULL or isinstance(error, DiskFull)
-            if is_full and tries < LAST_TRY and make_room(store, first=not tries):
+            found_no_room = isinstance(error, DiskFull) or is_full(error, store.path)
+            if found_no_room and tries < LAST_TRY and make_room(store, first=not tries):
                 self._transact(leader, group, committed, timeout, tries=tries + 1)
             elif len(group) > 1 and isinstance(error, dbapi.Error) and code != BUSY:
                 # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
@@ -311,9 +311,10 @@ class GroupCommit:
         try:
             connection.execute("COMMIT")
         except dbapi.Error as error:
-            if primary_code(error) == FULL:
+            known = commit_error(error, self._store.path, connection)
+            if isinstance(known, DiskFull):
                 raise  # nothing of it is in the file
-            raise commit_error(error, self._store.path) from error
+            raise known from error
         return tx
 
 

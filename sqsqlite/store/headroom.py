@@ -4,7 +4,10 @@ Deleting writes too: to the WAL, and at the checkpoint to the file. So sends are
 which covers what the WAL has yet to add to the file. A ballast file beside the database, really allocated, is given up
 piece by piece when SQLite finds the disk full for all that (another program filled it), and the WAL begins again in
 the space that it has. In pieces, because the WAL would take all of it and leave nothing to the file that it is copied
-into. Sends stay refused until the ballast can be laid again.
+into. Sends stay refused until the ballast can be laid again. A quota is met in the same way: only the ballast tells.
+
+Where a process has a limit on the size of files (`ulimit -f`), the WAL and the file each have what is left to it: the
+WAL to begin again, the file because a checkpoint makes it longer.
 
 A reader that stays keeps the WAL from beginning again, so that receives and deletes make it longer, too. They may use
 the ballast, but never what the next checkpoint adds to the file: without that, the space would be lost for ever.
@@ -18,6 +21,7 @@ from pathlib import Path
 from sqsqlite.errors import DiskFull
 from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import Connection
+from sqsqlite.store.full import cut_back, size_limit
 
 # Bytes. On a small file system a sixteenth of it, but enough for a WAL of some transactions.
 BALLAST = 1024 * 1024
@@ -45,10 +49,10 @@ class Headroom:
         self._path = path
         self._lock = threading.Lock()
         self._looked_at = float("-inf")
-        self._budget_bytes = 0
+        self._budget_bytes: float = 0
         # The same for the WAL, which every commit makes longer.
         self._wal_looked_at = float("-inf")
-        self._wal_budget_bytes = 0
+        self._wal_budget_bytes: float = 0
         # Where the transaction at hand began: its connection's changes, and the pages of the file.
         self._watched: tuple[int, int] | None = None
 
@@ -63,15 +67,15 @@ class Headroom:
         free, total = self._space()
         owed, _ = self._file(connection)
         self.ballast_bytes = self._ballast_bytes(total)
-        self._let_wal_grow((free - owed - self.ballast_bytes) // 4)
+        self._let_wal_grow(min(free - owed - self.ballast_bytes, self._wal_room()) // 4)
         return self._wal_budget_bytes > 0
 
     def wal_began_again(self) -> None:
         """The next transactions use the space that the WAL has, and what is free: nothing is owed to the file."""
         free, _ = self._space()
-        self._let_wal_grow((free + self._size(Path(f"{self._path}-wal"))) // 4)
+        self._let_wal_grow(min(free + self._wal_bytes(), size_limit()) // 4)
 
-    def _let_wal_grow(self, size_bytes: int) -> None:
+    def _let_wal_grow(self, size_bytes: float) -> None:
         self._wal_budget_bytes = size_bytes
         self._wal_looked_at = time.monotonic()
 
@@ -79,7 +83,7 @@ class Headroom:
         """Whether a small commit leaves what the next checkpoint adds to the file."""
         free, _ = self._space()
         owed, _ = self._file(connection)
-        return free >= owed + COMMIT_BYTES
+        return free >= owed + COMMIT_BYTES and self._wal_room() >= COMMIT_BYTES
 
     def watch(self, connection: Connection) -> None:
         """Measure the transaction that `connection` is about to begin: see `require_margin`."""
@@ -100,7 +104,7 @@ class Headroom:
         grown += new_pages * connection.execute("PRAGMA page_size").fetchone()[0]
         free, _ = self._space()
         owed, _ = self._file(connection)
-        if free < owed + grown:
+        if free < owed + grown or self._wal_room() < grown:
             raise self.kept_by_reader(connection)
 
     def kept_by_reader(self, connection: Connection) -> DiskFull:
@@ -130,17 +134,31 @@ class Headroom:
             owed, unused = self._file(connection)
             needed = ballast + owed + grown_bytes + max(0, grown_bytes - unused)
             laid = self._size(self._ballast)
+            self._require_file_size(size_bytes, grown_bytes, ballast + owed + max(0, grown_bytes - unused))
             if free < needed + max(0, ballast - laid) or not (laid >= ballast or self._lay(ballast)):
                 # The next send looks again.
                 self._budget_bytes = 0
-                self.wal_in_the_way = self._size(Path(f"{self._path}-wal")) > COMMIT_BYTES
+                self.wal_in_the_way = self._wal_bytes() > COMMIT_BYTES
                 raise DiskFull(
                     f"{self._path}: {free:,} bytes are free on the disk, a send of {size_bytes:,} bytes needs "
                     f"{needed:,} (the rest is kept so that messages can still be received and deleted)"
                 )
             # Other processes send too, and see the disk no sooner.
-            self._budget_bytes = (free - needed) // 4
+            self._budget_bytes = min(free - needed, self._wal_room()) // 4
             self._looked_at = time.monotonic()
+
+    def _require_file_size(self, size_bytes: int, grown_bytes: int, file_bytes: int) -> None:
+        """Refuse a send by which the WAL, or the file that it is copied into, would reach the limit on their sizes."""
+        limit = size_limit()
+        if self._size(self._path) + file_bytes <= limit and grown_bytes <= self._wal_room():
+            return
+        self._budget_bytes = 0
+        self.wal_in_the_way = self._wal_bytes() > COMMIT_BYTES
+        raise DiskFull(
+            f"{self._path}: files of this process may have {limit:,} bytes (ulimit -f), and a send of {size_bytes:,} "
+            "bytes would bring the file or its WAL too near (the rest is kept so that messages can still be received "
+            "and deleted)"
+        )
 
     def release(self) -> bool:
         """Give a piece of the ballast up. True: there was one, so trying again makes sense."""
@@ -150,12 +168,15 @@ class Headroom:
             if not size_bytes:
                 return False
             piece = max(SMALLEST_BALLAST, size_bytes) // BALLAST_PIECES
-            os.truncate(self._ballast, max(0, size_bytes - piece))
-            return True
+            descriptor = os.open(self._ballast, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                return cut_back(descriptor, max(0, size_bytes - piece))
+            finally:
+                os.close(descriptor)
 
     @staticmethod
     def _ballast_bytes(total: int) -> int:
-        return max(SMALLEST_BALLAST, min(BALLAST, total // 16))
+        return max(SMALLEST_BALLAST, int(min(BALLAST, total // 16, size_limit() / 16)))
 
     @staticmethod
     def _page_count(connection: Connection) -> int:
@@ -169,6 +190,13 @@ class Headroom:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return max(0, pages * page_size - self._size(self._path)), unused * page_size
+
+    def _wal_bytes(self) -> int:
+        return self._size(Path(f"{self._path}-wal"))
+
+    def _wal_room(self) -> float:
+        """Bytes by which the WAL may grow until it reaches the limit on the size of files."""
+        return size_limit() - self._wal_bytes()
 
     @staticmethod
     def _size(path: Path) -> int:
@@ -197,7 +225,7 @@ class Headroom:
             else:
                 os.write(descriptor, b"\0" * size_bytes)
         except OSError:
-            os.ftruncate(descriptor, laid)
+            cut_back(descriptor, laid)
             return False
         finally:
             os.close(descriptor)

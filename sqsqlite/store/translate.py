@@ -1,6 +1,7 @@
 """SQLite's errors, translated once. The cause is always kept."""
 
 from pathlib import Path
+from typing import Any
 
 from sqsqlite.errors import (
     Busy,
@@ -15,10 +16,13 @@ from sqsqlite.errors import (
     StoreClosed,
     StoreError,
 )
+from sqsqlite.store import full, wal_files
 from sqsqlite.store.writer import writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6, 8, 10, 11, 13, 14, 15, 26
+# An extended one: a write failed, for another reason than that there is no space on the disk.
+IOERR_WRITE = IOERR | 3 << 8
 
 _TEXTS: dict[int, tuple[type[StoreError], str]] = {
     BUSY: (Busy, "another connection kept the write lock for the whole busy_timeout"),
@@ -27,7 +31,10 @@ _TEXTS: dict[int, tuple[type[StoreError], str]] = {
     READONLY: (ReadOnlyFile, "the file, its folder or its file system does not allow writing"),
     IOERR: (InputOutputError, "reading or writing the file failed"),
     CORRUPT: (Corrupt, "the file is damaged: run `sqsqlite check`, or restore a backup"),
-    FULL: (DiskFull, "the disk is full (or the file has reached its size limit)"),
+    FULL: (
+        DiskFull,
+        "there is no room: the disk is full, or a quota or a limit on the size of files is reached",
+    ),
     CANTOPEN: (CannotOpen, "SQLite cannot open the file"),
     NOTADB: (NotADatabase, "the file is not a SQLite database"),
 }
@@ -50,13 +57,21 @@ def primary_code(error: BaseException) -> int:
     return code & 0xFF if isinstance(code, int) else _CODES_OF_BACKUP.get(str(error), 0)
 
 
-def translate(error: Exception, path: object) -> Exception:
+def is_full(error: BaseException, path: Path) -> bool:
+    """Whether a write to the database at `path` found no room. A quota and `ulimit -f` count: see `full`."""
+    # pysqlite3 tells no extended code: there, each IOERR is asked about.
+    if getattr(error, "sqlite_errorcode", None) in (IOERR, IOERR_WRITE):
+        return full.is_out_of_room(path)
+    return primary_code(error) == FULL
+
+
+def translate(error: Exception, path: Path) -> Exception:
     """The typed error to raise from one of the driver's; errors that are bugs of ours come back unchanged."""
-    found = _TEXTS.get(primary_code(error))
+    found = _TEXTS.get(FULL if is_full(error, path) else primary_code(error))
     if found is not None:
         kind, text = found
         if kind is Busy:
-            text += writer_of(Path(str(path)))
+            text += writer_of(path)
         return kind(f"{path}: {text} ({getattr(error, 'sqlite_errorname', 'SQLITE')}: {error})")
     text = str(error)
     if text.startswith(("no such table: sqs_", "no such column: ")) or "has no column named" in text:
@@ -69,9 +84,16 @@ def translate(error: Exception, path: object) -> Exception:
     return error
 
 
-def commit_error(error: Exception, path: object) -> Exception:
-    """The typed error to raise from a COMMIT's: a full disk left nothing behind, anything else is in doubt."""
-    if primary_code(error) == FULL:
+def commit_error(error: Exception, path: Path, connection: Any) -> Exception:
+    """The typed error to raise from a failed COMMIT of `connection`.
+
+    A full disk left nothing behind: SQLite says FULL only before the commit's last frame, without which it is none.
+    Where a quota or a limit on the size of files was met, the WAL is read to see that this frame is missing. Anything
+    else, a sync that failed above all, is in doubt.
+    """
+    if primary_code(error) == FULL or (
+        is_full(error, path) and not wal_files.hold_unfinished_commit(path, connection)
+    ):
         return translate(error, path)
     return CommitInDoubt(
         f"{path}: the commit failed ({error}); whether it is in the file shows only when it is opened again"

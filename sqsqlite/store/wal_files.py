@@ -135,6 +135,39 @@ def _wal_is_cut(path: Path, noted: _Noted, frames: int, frame_bytes: int) -> boo
     return False
 
 
+def hold_unfinished_commit(path: Path, connection: Any) -> bool:
+    """Whether recovery after a crash could find a commit in the WAL that SQLite took back. True if that is unknown.
+
+    A commit ends with a frame that tells the size of the database. The salt of its WAL distinguishes it from what stood
+    there before.
+
+    Args:
+        connection: outside any transaction, its COMMIT just failed.
+    """
+    noted = _noted.get(foreign.identity(path))
+    if noted is None or not CAN_MEASURE or not hasattr(os, "pread"):
+        return True
+    _, frames, _ = connection.execute("PRAGMA wal_checkpoint(NOOP)").fetchone()
+    frame_bytes = FRAME_HEADER_BYTES + connection.execute("PRAGMA page_size").fetchone()[0]
+    with foreign.no_fork():
+        descriptor = _descriptor(noted)
+        if descriptor < 0 or frames < 0:
+            return True
+        salt = os.pread(descriptor, HEADER_BYTES, 0)[16:24]
+        if frames:
+            noted.salt, noted.frames = salt, 0
+        elif salt == noted.salt:
+            return False  # the WAL was to begin again, and still has the header of the one before
+        size_bytes = os.fstat(descriptor).st_size
+        for start in range(HEADER_BYTES + frames * frame_bytes, size_bytes - frame_bytes + 1, frame_bytes):
+            header = os.pread(descriptor, FRAME_HEADER_BYTES, start)
+            if header[8:16] != salt:
+                break
+            if any(header[4:8]):
+                return True
+    return False
+
+
 def cut(path: Path) -> CannotOpen:
     """What is raised where `are_cut`."""
     return CannotOpen(

@@ -73,7 +73,7 @@ def test_limit_on_the_size_of_files_is_a_typed_error(shop):
     """As `ulimit -f` sets it. Raised again, the same process goes on sending."""
     with Program(SEND, shop, "size") as program:
         said = outcomes(program)
-    assert said.keys() <= {"sent", "InputOutputError", "DiskFull", "CommitInDoubt"}
+    assert said.keys() == {"sent", "DiskFull"}
     assert [number for number in said["sent"] if number <= 20] != list(range(21))
     assert set(range(21, 41)) <= set(said["sent"])
     assert_kept(shop, said)
@@ -116,4 +116,19 @@ def test_failing_system_call_is_a_typed_error(shop, fault, nth, lasting):
         # Each send syncs once, and a sync that failed tells nothing. The second sync is the folder's; SQLite ignores
         # what comes of that.
         assert "CommitInDoubt" in said
+    assert_kept(shop, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nth", [40, 60, 100])
+def test_quota_is_a_full_disk(shop, nth):
+    """EDQUOT at some writes to the WAL, and at what asks whether there is room. Nothing is in doubt."""
+    strace = shutil.which("strace")
+    assert strace is not None, "strace is missing: apt-get install strace"
+    before = (strace, "-f", "-qq", "-o", "/dev/null", "-P", f"{shop}-wal", "-P", f"{shop}-sqs/ballast")
+    before += ("-e", f"inject=pwrite64:error=EDQUOT:when={nth}..{nth + 10}")
+    before += ("-e", "inject=fallocate:error=EDQUOT:when=2+")
+    with Program(SEND, shop, "faults", before=before) as program:
+        said = outcomes(program)
+    assert said.keys() == {"sent", "DiskFull"}
     assert_kept(shop, said)
