@@ -50,7 +50,7 @@ def _table(name: str, *columns: SchemaItem, rowid: bool = True, autoincrement: b
 
 meta = _table(
     "sqs_meta",
-    # schema_version, file_id, secret (of the receipt handles), boot_id and clock_offset_ms (of the clock).
+    # schema_version, file_id, secret (of the receipt handles), and of the clock: boot (its offset), jumps, difference.
     Column("name", TEXT, primary_key=True, nullable=False),
     Column("number", INT),
     Column("bytes", BLOB),

@@ -99,12 +99,24 @@ ORDER BY name
 """
 
 COUNT_DEAD_LETTERS = """
--- By the queue they are in and the one they came from.
+-- By the queue they are in and the one they came from. The instant at which each queue's retention begins is computed
+-- once a queue: `:jumps` is what `Jumps.steps` gives, as JSON.
+WITH q AS MATERIALIZED (
+    SELECT
+        name,
+        epoch_id,
+        :now_ms - message_retention_period_seconds * 1000 - (
+            SELECT coalesce(sum(j.value ->> 1), 0) FROM json_each(:jumps) AS j
+            WHERE message_retention_period_seconds * 1000 > j.value ->> 0
+        ) AS expired_at
+    FROM sqs_queues
+    WHERE account_id = :account_id
+)
 SELECT q.name, d.source_arn, count(*), min(d.moved_at), max(d.moved_at)
-FROM sqs_queues AS q
+FROM q
 JOIN sqs_dead_letters AS d ON d.epoch_id = q.epoch_id
 JOIN sqs_leases AS l ON l.id = d.id AND l.epoch_id = d.epoch_id
-WHERE q.account_id = :account_id AND l.sent_at > :now_ms - q.message_retention_period_seconds * 1000
+WHERE l.sent_at > q.expired_at
 GROUP BY q.name, d.source_arn
 """
 

@@ -11,6 +11,7 @@ from sqsqlite.engine import dead_letters, groups, sweep
 from sqsqlite.engine.dead_letters import Exhausted
 from sqsqlite.engine.receive import next_expiry, promote, read
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received
+from sqsqlite.store.jumps import Jumps
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -34,7 +35,7 @@ class _Walk:
     """One receive: what it does not hand out, and how much of that it has met."""
 
     def __init__(self, tx: "Transaction", queue: Queue, state: Receivable) -> None:
-        self.expired_at = queue.expired_at(tx.now_ms)
+        self.expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
         self.in_the_way = 0
         self._tx = tx
         self._queue = queue
@@ -51,7 +52,7 @@ class _Walk:
         return self._target
 
 
-def next_at(execute: Any, queue: Queue) -> int | None:
+def next_at(execute: Any, queue: Queue, jumps: Jumps) -> int | None:
     """The instant from which there may be something to receive; None: not before somebody sends.
 
     Where the oldest message ends its retention it may free its group, in flight or not.
@@ -59,7 +60,7 @@ def next_at(execute: Any, queue: Queue) -> int | None:
     head_visible_at: int | None = execute(sql.NEXT_HEAD, (queue.epoch_id,)).fetchone()[0]
     if head_visible_at is None:
         return None
-    return min(head_visible_at, next_expiry(execute, queue))
+    return min(head_visible_at, next_expiry(execute, queue, jumps))
 
 
 def claim(
@@ -75,9 +76,9 @@ def claim(
     now_ms = tx.now_ms
     if state.is_due(now_ms):
         promote(tx, queue)
-    sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(now_ms), MOST_IN_THE_WAY)
-    visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
     walk = _Walk(tx, queue, state)
+    sweep.delete_expired(tx, queue.id, queue.epoch_id, walk.expired_at, MOST_IN_THE_WAY)
+    visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
     seen: set[int] = set()
     rows: list[Any] = []
     while len(rows) < max_messages and walk.in_the_way < MOST_IN_THE_WAY:

@@ -133,7 +133,8 @@ def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> No
 def _choose_with_room(tx: "Transaction", task: MoveTask, source: Queue, allowed: int) -> Choice:
     """As many messages as there is room to copy on the disk: on a nearly full one, one at a time."""
     conditions = None if task.filter is None else MoveFilter.from_json(task.filter)
-    route = Route(source, task.destination_arn, conditions, task.started_at, task.last_message_id)
+    expired_at = source.expired_at(tx.now_ms, tx.settings.jumps)
+    route = Route(source, task.destination_arn, conditions, task.started_at, task.last_message_id, expired_at)
     cursor = task.cursor_sent_at, task.cursor_id
     choice = choose(tx.execute, tx.now_ms, route, cursor, allowed)
     try:

@@ -28,6 +28,7 @@ class Route(NamedTuple):
         destination_arn: None: each message's own source.
         conditions: None: all messages.
         started_at, last_message_id: what was sent or died later is not the task's.
+        expired_at: what was sent then or before is beyond its retention.
     """
 
     source: Queue
@@ -35,6 +36,7 @@ class Route(NamedTuple):
     conditions: MoveFilter | None
     started_at: int
     last_message_id: int
+    expired_at: int
 
 
 class Choice(NamedTuple):
@@ -115,9 +117,9 @@ def _place(message: Movable) -> tuple[int, int]:
     return (message.sent_at if message.group_key is None else message.group_key), message.id
 
 
-def _next_by_age(execute: Callable[..., Any], now_ms: int, route: Route, cursor: tuple[int, int]) -> _Chunk:
+def _next_by_age(execute: Callable[..., Any], _: int, route: Route, cursor: tuple[int, int]) -> _Chunk:
     """A chunk of the messages behind the cursor."""
-    after = max(cursor, (route.source.expired_at(now_ms), _NO_ID))
+    after = max(cursor, (route.expired_at, _NO_ID))
     bounds = {
         "epoch_id": route.source.epoch_id,
         "after_sent_at": after[0],
@@ -180,7 +182,7 @@ def _front(
 
 def _wanted(execute: Callable[..., Any], now_ms: int, route: Route, messages: Sequence[Movable]) -> set[int]:
     """Ids of those that are visible, were there at the start, and meet the conditions."""
-    expired_at = route.source.expired_at(now_ms)
+    expired_at = route.expired_at
     found = {
         message.id for message in messages if message.visible_at <= now_ms and message.sent_at > expired_at
     }

@@ -11,6 +11,7 @@ from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine import dead_letters, fair, sweep
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received, StoredMessage
 from sqsqlite.engine.tens import in_tens
+from sqsqlite.store.jumps import Jumps
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 ROUNDS = 100
 
 
-def next_expiry(execute: Any, queue: Queue) -> int:
+def next_expiry(execute: Any, queue: Queue, jumps: Jumps) -> int:
     """When the retention of the oldest message ends. The queue must have one."""
     sent_at: int = execute(queue_sql.NEXT_EXPIRY, (queue.epoch_id,)).fetchone()[0]
-    return sent_at + queue.message_retention_period_seconds * 1000
+    return jumps.expires_at(queue.message_retention_period_seconds, sent_at)
 
 
 def next_room(tx: "Transaction", queue: Queue) -> int:
     """When one message less will be in flight, of a queue that has some: a timeout ends, or a retention may."""
     bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
     visible_at: int = tx.execute(queue_sql.NEXT_ROOM, bounds).fetchone()[0]
-    return min(visible_at, next_expiry(tx.execute, queue))
+    return min(visible_at, next_expiry(tx.execute, queue, tx.settings.jumps))
 
 
 def promote(tx: "Transaction", queue: Queue) -> None:
@@ -37,7 +38,9 @@ def promote(tx: "Transaction", queue: Queue) -> None:
 
     Those beyond retention go first: else which of the others come would depend on whether they were swept already.
     """
-    sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms), sweep.CHUNK_ROWS)
+    sweep.delete_expired(
+        tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms, tx.settings.jumps), sweep.CHUNK_ROWS
+    )
     if queue.has_tenants:
         was_in_flight = fair.promote(tx, queue)
     else:
@@ -76,7 +79,7 @@ def claim(
     if visible_at:
         delta.in_flight += len(rows)
     claims = [Claim(*row) for row in rows]
-    if _needs_fixing(queue, state, claims, now_ms):
+    if _needs_fixing(state, claims, queue.expired_at(now_ms, tx.settings.jumps)):
         claims = _fix(tx, queue, state, claims, max_messages, visible_at)
         if not claims:
             return []
@@ -90,8 +93,7 @@ def claim(
     return read(tx, queue, claims, attributes=attributes)
 
 
-def _needs_fixing(queue: Queue, state: Receivable, claims: list[Claim], now_ms: int) -> bool:
-    expired_at = queue.expired_at(now_ms)
+def _needs_fixing(state: Receivable, claims: list[Claim], expired_at: int) -> bool:
     limit = state.max_receive_count
     for found in claims:
         if found.sent_at <= expired_at or (limit is not None and found.queue_receive_count > limit):
@@ -103,7 +105,7 @@ def _fix(
     tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
 ) -> list[Claim]:
     """Sort out what may not be handed out, and claim others instead."""
-    expired_at = queue.expired_at(tx.now_ms)
+    expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
     target = dead_letters.find_target(tx, queue, state.dead_letter_target_arn)
     limit = state.max_receive_count
     hidden = visible_at > 0

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from sqsqlite.store.jumps import Jumps
+
 
 class Queue(NamedTuple):
     """What every operation on messages needs of its queue's row."""
@@ -17,9 +19,9 @@ class Queue(NamedTuple):
     account_id: str
     name: str
 
-    def expired_at(self, now_ms: int) -> int:
+    def expired_at(self, now_ms: int, jumps: Jumps) -> int:
         """Messages sent at or before this instant are beyond the queue's retention."""
-        return now_ms - self.message_retention_period_seconds * 1000
+        return jumps.expired_at(self.message_retention_period_seconds, now_ms)
 
 
 QUEUE_COLUMNS = 8

@@ -84,7 +84,8 @@ def _sweep_epoch(tx: "Transaction", epoch_id: int) -> None:
 
 def _sweep_expired(tx: "Transaction") -> bool:
     for queue_id, epoch_id, retention_seconds in tx.execute(file_sql.LIST_RETENTIONS).fetchall():
-        if delete_expired(tx, queue_id, epoch_id, tx.now_ms - retention_seconds * 1000, CHUNK_ROWS):
+        expired_at = tx.settings.jumps.expired_at(retention_seconds, tx.now_ms)
+        if delete_expired(tx, queue_id, epoch_id, expired_at, CHUNK_ROWS):
             return True
     return False
 

@@ -1,5 +1,6 @@
 """Looking at what died: which queues hold dead letters, from where, and each of them. Nothing is written."""
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,10 @@ def dead_letter_queues(store: "Store", caller: "Caller") -> list[DeadLetters]:
         now_ms = store.clock.now_ms()
         account = {"account_id": caller.account_id}
         policies = connection.execute(metrics_sql.LIST_REDRIVE_POLICIES, account).fetchall()
-        counted = connection.execute(metrics_sql.COUNT_DEAD_LETTERS, {**account, "now_ms": now_ms}).fetchall()
+        steps = json.dumps(store.settings.jumps.steps(now_ms))
+        counted = connection.execute(
+            metrics_sql.COUNT_DEAD_LETTERS, {**account, "now_ms": now_ms, "jumps": steps}
+        ).fetchall()
         found: dict[str, dict[str, tuple[Any, ...]]] = {}
         for source, target_arn in policies:
             found.setdefault(_name(target_arn), {})[source] = (0, None, None)
@@ -69,16 +73,16 @@ def dead_letter_queues(store: "Store", caller: "Caller") -> list[DeadLetters]:
             exists = queue in existing
             moved = sorted(found[queue].items())
             rows += [DeadLetters(queue, exists, source, *counts) for source, counts in moved]
-            direct = _messages(connection, queue, caller, now_ms) if exists else 0
+            direct = _messages(store, connection, queue, caller, now_ms) if exists else 0
             direct -= sum(counts[0] for _, counts in moved)
             if direct:
                 rows.append(DeadLetters(queue, exists, None, direct, None, None))
         return rows
 
 
-def _messages(connection: Any, queue: str, caller: "Caller", now_ms: int) -> int:
+def _messages(store: "Store", connection: Any, queue: str, caller: "Caller", now_ms: int) -> int:
     row = lookup.find_row(connection.execute, queue, caller)
-    return sum(exact_counts(connection, row, now_ms))
+    return sum(exact_counts(connection, row, now_ms, store.settings.jumps))
 
 
 def dead_letters(
@@ -97,7 +101,7 @@ def dead_letters(
         queue = lookup.find(connection.execute, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
-            "expired_at": queue.expired_at(now_ms),
+            "expired_at": queue.expired_at(now_ms, store.settings.jumps),
             "source_end": "" if source is None else ":".join(lookup.place(source, caller)),
             "max_messages": max_messages,
         }

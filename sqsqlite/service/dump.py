@@ -25,6 +25,8 @@ from sqsqlite.service.queues import exact_counts
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.connections import Connection
+    from sqsqlite.store.jumps import Jumps
+    from sqsqlite.store.settings import Settings
     from sqsqlite.store.store import Store
 
 # What GetQueueAttributes tells and nobody can set.
@@ -51,9 +53,9 @@ def dump(store: "Store", queue_urls: Sequence[str], caller: "Caller") -> Iterato
         rows = list({row["id"]: row for row in found}.values())
         yield DumpStart(version=FORMAT_VERSION, dump_id=secrets.token_hex(16), dumped_at=now_ms)
         for row in rows:
-            yield _queue(connection, row, store.settings.region, now_ms)
+            yield _queue(connection, row, store.settings, now_ms)
         count = 0
-        for message in _messages(connection, rows, now_ms):
+        for message in _messages(connection, rows, now_ms, store.settings.jumps):
             yield message
             count += 1
         yield DumpEnd(messages=count)
@@ -64,25 +66,27 @@ def _all_names(connection: "Connection", caller: "Caller") -> list[str]:
     return [row[0] for row in connection.execute(statements_operations.LIST_QUEUE_NAMES, where)]
 
 
-def _queue(connection: "Connection", row: dict[str, Any], region: str, now_ms: int) -> DumpedQueue:
-    arn = queue_arn(region, row["account_id"], row["name"])
+def _queue(connection: "Connection", row: dict[str, Any], settings: "Settings", now_ms: int) -> DumpedQueue:
+    arn = queue_arn(settings.region, row["account_id"], row["name"])
     shown = queue_attributes.render_attributes(row, ["All"], (0, 0, 0), arn)
     return DumpedQueue(
         name=row["name"],
         attributes={name: text for name, text in shown.items() if not name.startswith(_TOLD_ONLY)},
         tags=dict(connection.execute(sql.SELECT_TAGS, {"queue_id": row["id"]}).fetchall()),
-        messages=sum(exact_counts(connection, row, now_ms)),
+        messages=sum(exact_counts(connection, row, now_ms, settings.jumps)),
     )
 
 
-def _messages(connection: "Connection", rows: list[dict[str, Any]], now_ms: int) -> Iterator[DumpedMessage]:
+def _messages(
+    connection: "Connection", rows: list[dict[str, Any]], now_ms: int, jumps: "Jumps"
+) -> Iterator[DumpedMessage]:
     queues = {row["epoch_id"]: row for row in rows}
     cursor = connection.execute(statements_operations.DUMP_MESSAGES, {"epoch_ids": json.dumps(list(queues))})
     while page := cursor.fetchmany(_PAGE):
         for found in page:
             queue = queues[found[0]]
             sent_at = found[9]
-            if sent_at > now_ms - queue["message_retention_period_seconds"] * 1000:
+            if sent_at > jumps.expired_at(queue["message_retention_period_seconds"], now_ms):
                 yield _message(queue["name"], found[1:], now_ms)
 
 

@@ -17,6 +17,7 @@ from sqsqlite.statements_operations import PEEK_FIFO
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
+    from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
 
 _PAGE = 500
@@ -98,18 +99,20 @@ def statistics(
         since = now_ms - _MINUTE_MS if since_ms is None else since_ms
         since -= since % _MINUTE_MS
         return [
-            _statistics(connection, row, now_ms, since)
+            _statistics(connection, row, now_ms, store.settings.jumps, since)
             for row in connection.execute(queue_sql.STATS, bounds).fetchall()
         ]
 
 
-def _statistics(connection: Any, row: tuple[Any, ...], now_ms: int, since: int) -> QueueStatistics:
+def _statistics(
+    connection: Any, row: tuple[Any, ...], now_ms: int, jumps: "Jumps", since: int
+) -> QueueStatistics:
     name, queue_id, epoch_id, fifo, _, retention, target, *_ = row
     open_minute = row[10:]  # minute_at, sent, received, deleted, dead_lettered, empty_receives
     visible, in_flight, delayed = exact_counts(
-        connection, {"epoch_id": epoch_id, "message_retention_period_seconds": retention}, now_ms
+        connection, {"epoch_id": epoch_id, "message_retention_period_seconds": retention}, now_ms, jumps
     )
-    bounds = {"epoch_id": epoch_id, "expired_at": now_ms - retention * 1000}
+    bounds = {"epoch_id": epoch_id, "expired_at": jumps.expired_at(retention, now_ms)}
     oldest = connection.execute(queue_sql.SELECT_OLDEST, bounds).fetchone()[0]
     minutes = connection.execute(
         queue_sql.SELECT_ACTIVITY, {"queue_id": queue_id, "since_at": since}
@@ -164,7 +167,7 @@ def peek(
         queue = lookup.find(connection.execute, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
-            "expired_at": queue.expired_at(now_ms),
+            "expired_at": queue.expired_at(now_ms, store.settings.jumps),
             "max_messages": max_messages,
         }
         rows = connection.execute(sql.PEEK_HIDDEN, bounds).fetchall()
@@ -200,7 +203,7 @@ def messages(
         with store.reading() as connection:
             now_ms = store.clock.now_ms()
             queue = lookup.find(connection.execute, queue_url, caller)
-            expired_at = queue.expired_at(now_ms)
+            expired_at = queue.expired_at(now_ms, store.settings.jumps)
             bounds = {
                 "epoch_id": queue.epoch_id,
                 "after_sent_at": max(after[0], expired_at),
@@ -226,7 +229,7 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
         queue = lookup.find(connection.execute, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
-            "expired_at": queue.expired_at(now_ms),
+            "expired_at": queue.expired_at(now_ms, store.settings.jumps),
             "max_messages": count,
         }
         rows = connection.execute(sql.LIST_LAST_MESSAGES, bounds).fetchall()

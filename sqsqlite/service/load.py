@@ -229,7 +229,7 @@ def _write(
     written = 0
     for name, messages in by_queue.items():
         queue = lookup.find(tx.execute, name, caller)
-        expired_at = queue.expired_at(tx.now_ms)
+        expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
         kept = [
             _renewed(message, tx.now_ms) if renew else _kept(message, tx.now_ms)
             for message in messages

@@ -11,6 +11,7 @@ from sqsqlite.service.queues import exact_counts
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
+    from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
 
 # Fewer messages in flight make no group noisy.
@@ -111,7 +112,7 @@ class _Counts(NamedTuple):
 def metrics(store: "Store", caller: "Caller", prefix: str = "") -> list[QueueMetrics]:
     """All queues of the account whose names begin with `prefix`, at one instant."""
     with store.reading() as connection:
-        return _measure(connection, caller.account_id, prefix, prefix + "\U0010ffff", store.clock.now_ms())
+        return _measure(connection, caller.account_id, prefix, prefix + "\U0010ffff", store)
 
 
 def accounts(store: "Store") -> list[str]:
@@ -128,23 +129,26 @@ def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics
     """
     with store.reading() as connection:
         queue = lookup.find(connection.execute, queue_url, caller)
-        [found] = _measure(connection, queue.account_id, queue.name, queue.name, store.clock.now_ms())
+        [found] = _measure(connection, queue.account_id, queue.name, queue.name, store)
         return found
 
 
-def _measure(connection: Any, account_id: str, first: str, last: str, now_ms: int) -> list[QueueMetrics]:
+def _measure(connection: Any, account_id: str, first: str, last: str, store: "Store") -> list[QueueMetrics]:
+    now_ms = store.clock.now_ms()
     bounds = {"account_id": account_id, "first_name": first, "last_name": last}
     rows = connection.execute(measure.LIST_QUEUES_TO_MEASURE, bounds).fetchall()
-    return [_metrics(connection, _Measured._make(row), now_ms) for row in rows]
+    return [_metrics(connection, _Measured._make(row), now_ms, store.settings.jumps) for row in rows]
 
 
-def _metrics(connection: Any, queue: _Measured, now_ms: int) -> QueueMetrics:
+def _metrics(connection: Any, queue: _Measured, now_ms: int, jumps: "Jumps") -> QueueMetrics:
     bounds = {
         "epoch_id": queue.epoch_id,
         "now_ms": now_ms,
-        "expired_at": now_ms - queue.message_retention_period_seconds * 1000,
+        "expired_at": jumps.expired_at(queue.message_retention_period_seconds, now_ms),
     }
-    counts = _Counts(*exact_counts(connection, queue._asdict(), now_ms), _oldest(connection, queue, bounds))
+    counts = _Counts(
+        *exact_counts(connection, queue._asdict(), now_ms, jumps), _oldest(connection, queue, bounds)
+    )
     since = now_ms - now_ms % _MINUTE_MS - _MINUTE_MS
     sent, received, empty, deleted, deduplicated, size_bytes = _activity(connection, queue, since)
     noisy, visible, in_flight, delayed, age = _noisy_and_quiet(connection, queue, counts, bounds)

@@ -127,7 +127,7 @@ def _bad_destination(arn: str, reason: str) -> InvalidParameterValue:
 
 def _visible_count(tx: "Transaction", source: dict[str, Any]) -> int:
     """With what this very transaction has changed, which the counts' row does not show yet."""
-    visible = exact_counts(tx.connection, source, tx.now_ms)[0]
+    visible = exact_counts(tx.connection, source, tx.now_ms, tx.settings.jumps)[0]
     delta = tx.deltas.get(source["epoch_id"])
     return visible if delta is None else visible + delta.messages - delta.in_flight - delta.delayed
 

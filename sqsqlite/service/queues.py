@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sqsqlite import requests
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.connections import Connection
+    from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.settings import Settings
     from sqsqlite.store.transaction import Transaction
 
@@ -200,11 +201,13 @@ def get_queue_attributes(
     names = request.attribute_names or []
     arn = queue_arn(settings.region, row["account_id"], row["name"])
     wants_counts = any(name == "All" or name.startswith("Approximate") for name in names)
-    counts = exact_counts(connection, row, now_ms) if wants_counts else (0, 0, 0)
+    counts = exact_counts(connection, row, now_ms, settings.jumps) if wants_counts else (0, 0, 0)
     return GetQueueAttributesResponse(attributes=attributes.render_attributes(row, names, counts, arn))
 
 
-def exact_counts(connection: "Connection", row: dict[str, Any], now_ms: int) -> tuple[int, int, int]:
+def exact_counts(
+    connection: "Connection", row: dict[str, Any], now_ms: int, jumps: "Jumps"
+) -> tuple[int, int, int]:
     """(visible, in flight, delayed) at this instant.
 
     The kept counts, corrected by what has become due and not been promoted, and by what has expired and not been
@@ -215,7 +218,7 @@ def exact_counts(connection: "Connection", row: dict[str, Any], now_ms: int) -> 
     due = connection.execute(sql.COUNT_DUE, {"epoch_id": epoch_id, "now_ms": now_ms}).fetchone()
     in_flight -= due[0]
     delayed -= due[1]
-    expired_at = now_ms - row["message_retention_period_seconds"] * 1000
+    expired_at = jumps.expired_at(row["message_retention_period_seconds"], now_ms)
     bounds = {"epoch_id": epoch_id, "expired_at": expired_at, "now_ms": now_ms}
     if connection.execute(sql.FIND_EXPIRED, bounds).fetchone() is not None:
         gone, gone_in_flight, gone_delayed = connection.execute(sql.COUNT_EXPIRED, bounds).fetchone()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqsqlite import requests
     from sqsqlite.message_attributes import MessageAttributeValue
     from sqsqlite.service.caller import Caller
+    from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 
@@ -68,7 +69,7 @@ def look(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -
     """
     with store.reading() as connection:
         queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
-        next_at = _next_at(connection.execute, queue, state)
+        next_at = _next_at(connection.execute, queue, state, store.settings.jumps)
     _check(queue, request)
     return Look(queue, _wait_seconds(request, state), next_at)
 
@@ -81,8 +82,8 @@ def looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Cal
     return next_at is None or next_at > store.clock.now_ms()
 
 
-def _next_at(execute: "Execute", queue: Queue, state: Receivable) -> int | None:
-    return fifo_receive.next_at(execute, queue) if queue.fifo else state.next_at
+def _next_at(execute: "Execute", queue: Queue, state: Receivable, jumps: "Jumps") -> int | None:
+    return fifo_receive.next_at(execute, queue, jumps) if queue.fifo else state.next_at
 
 
 def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> ReceiveMessageResponse:
@@ -184,7 +185,9 @@ def claim(
         if found and request.receive_request_attempt_id is not None:
             attempts.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
     if not found:
-        next_at = fifo_receive.next_at(tx.execute, queue) if queue.fifo else state.next_visible_at
+        next_at = state.next_visible_at
+        if queue.fifo:
+            next_at = fifo_receive.next_at(tx.execute, queue, tx.settings.jumps)
         return ReceiveMessageResponse(), next_at
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
 
@@ -211,7 +214,9 @@ def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable, asked: i
 def _no_longer_in_flight(tx: "Transaction", queue: Queue) -> int:
     """How many are still counted whose timeout or retention has ended."""
     before = tx.delta(queue.epoch_id).in_flight
-    sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms), sweep.CHUNK_ROWS)
+    sweep.delete_expired(
+        tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms, tx.settings.jumps), sweep.CHUNK_ROWS
+    )
     expired = before - tx.delta(queue.epoch_id).in_flight
     due: int = tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[0]
     return due + expired

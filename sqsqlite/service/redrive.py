@@ -58,7 +58,7 @@ def plan(
         bounds = {
             "epoch_id": source["epoch_id"],
             "now_ms": now_ms,
-            "expired_at": now_ms - source["message_retention_period_seconds"] * 1000,
+            "expired_at": store.settings.jumps.expired_at(source["message_retention_period_seconds"], now_ms),
             **dataclasses.asdict(move_filter or MoveFilter()),
         }
         rows = connection.execute(sql.COUNT_REDRIVABLE, bounds).fetchall()

@@ -1,4 +1,4 @@
-"""The file's own facts: its id, its secret, and the offset of its clock."""
+"""The file's own facts: its id, its secret, the offset of its clock, and how that clock has jumped."""
 
 import time
 from dataclasses import dataclass
@@ -7,25 +7,45 @@ from pathlib import Path
 from sqsqlite import statements_file as sql
 from sqsqlite.store.clock import Clock, FileClock, WallClock
 from sqsqlite.store.connections import Connection
+from sqsqlite.store.jumps import Jumps
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What `sqs_meta` holds that a process needs."""
+    """What `sqs_meta` holds that a process needs.
+
+    Attributes:
+        boot_id, clock_offset_ms: of the boot in which the offset was set; None where none was set.
+        jumps: of the clock, at the boots before and at this one.
+        difference_ms: by how much the wall clock was ahead of the file's when that was noted last.
+        noted_at: when that was, by the file's clock; 0: never.
+    """
 
     file_id: bytes
     secret: bytes
     boot_id: bytes | None
     clock_offset_ms: int | None
+    jumps: Jumps
+    difference_ms: int
+    noted_at: int
 
 
 def read(connection: Connection) -> Meta:
     """Read `sqs_meta`."""
     rows = {name: (number, value) for name, number, value in connection.execute(sql.SELECT_META)}
-    boot = rows.get("boot", (None, None))
-    return Meta(rows["file_id"][1], rows["secret"][1], boot[1], boot[0])
+    offset_ms, of_boot = rows.get("boot", (None, None))
+    difference_ms, noted_at = rows.get("difference", (0, b"0"))
+    return Meta(
+        rows["file_id"][1],
+        rows["secret"][1],
+        of_boot,
+        offset_ms,
+        Jumps.from_bytes(rows.get("jumps", (None, None))[1]),
+        difference_ms,
+        int(noted_at),
+    )
 
 
 def boot_id() -> bytes | None:
@@ -51,17 +71,39 @@ def clock_of(meta: Meta) -> Clock | None:
 def set_clock(connection: Connection) -> Clock:
     """Set the offset of the file's clock, at the first open after a boot. The caller holds the turn.
 
-    The clock never runs behind an instant the file has seen: after a boot with a wrong wall clock it starts at the
-    last minute in which the queue was used.
+    The clock goes to wall time, and the jump is kept: what the clock never counted makes no message expire. It never
+    runs behind an instant the file has seen: after a boot with a wrong wall clock it starts at the last one known.
     """
     connection.execute("BEGIN IMMEDIATE")
-    clock = clock_of(read(connection))
+    facts = read(connection)
+    clock = clock_of(facts)
     if clock is not None:  # another process was first
         connection.execute("ROLLBACK")
         return clock
-    last_at: int = connection.execute(sql.SELECT_LAST_MINUTE).fetchone()[0]
-    wall_ms = max(time.time_ns() // 1_000_000, last_at)
-    offset_ms = wall_ms - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    wall_ms = time.time_ns() // 1_000_000
+    now_ms = max(wall_ms, last_instant(connection, facts))
+    offset_ms = now_ms - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
     connection.execute(sql.SET_META, {"name": "boot", "number": offset_ms, "bytes": boot_id()})
+    jumps = jumps_until(connection, facts, now_ms).to_bytes()
+    connection.execute(sql.SET_META, {"name": "jumps", "number": None, "bytes": jumps})
+    note_difference(connection, wall_ms - now_ms, now_ms)
     connection.execute("COMMIT")
     return FileClock(offset_ms)
+
+
+def last_instant(connection: Connection, facts: Meta) -> int:
+    """The latest instant that the file's clock is known to have shown: up to a minute early; 0 in a new file."""
+    last_minute: int = connection.execute(sql.SELECT_LAST_MINUTE).fetchone()[0]
+    return max(last_minute, facts.noted_at)
+
+
+def jumps_until(connection: Connection, facts: Meta, now_ms: int) -> Jumps:
+    """The clock's jumps, with the one that takes it to `now_ms` at this boot."""
+    last_at = last_instant(connection, facts)
+    return facts.jumps.after(last_at, now_ms) if last_at else facts.jumps
+
+
+def note_difference(connection: Connection, difference_ms: int, now_ms: int) -> None:
+    """Keep by how much the wall clock is ahead of the file's, and when that was, in the caller's transaction."""
+    row = {"name": "difference", "number": difference_ms, "bytes": b"%d" % now_ms}
+    connection.execute(sql.SET_META, row)

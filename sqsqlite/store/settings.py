@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
+from sqsqlite.store.jumps import Jumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Settings:
         compat: "docs" or "aws" (see docs/differences.md).
         region: the region in queue ARNs.
         sealer: issues and reads the file's receipt handles.
+        jumps: of the file's clock, none with a clock of the caller's: `connect(clock=...)`.
     """
 
     limits: Limits
@@ -23,3 +25,4 @@ class Settings:
     strict_handles: bool
     region: str
     sealer: Sealer
+    jumps: Jumps

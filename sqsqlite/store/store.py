@@ -29,6 +29,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
 from sqsqlite.store.hints import Hints
 from sqsqlite.store.interrupts import until_done
+from sqsqlite.store.jumps import Jumps
 from sqsqlite.store.neutral import neutral, run
 from sqsqlite.store.settings import Settings
 from sqsqlite.store.tasks import current_task, held_by
@@ -119,7 +120,7 @@ class Store:
         except BaseException:
             let_go(self.turnstile)
             raise
-        self.settings = Settings(limits, compat, compat == "docs", region, Sealer(self._secret))
+        self.settings = Settings(limits, compat, compat == "docs", region, Sealer(self._secret), self._jumps)
 
     def _use(self, facts: meta.Meta | None, clock: Clock | None, *, adopt: bool, **options: Any) -> None:
         found = clock or (meta.clock_of(facts) if facts is not None else None)
@@ -128,6 +129,7 @@ class Store:
             with self.turnstile.taken(self.busy_timeout), foreign.no_fork():
                 facts, found = self._prepare(clock, adopt=adopt, **options)
         self.clock: Clock = found
+        self._jumps = facts.jumps if clock is None else Jumps()
         self.writers = Pool(self.path, **options)
         self.readers = Pool(self.path, **options)
         self.watchers = Pool(self.path, **options)
@@ -142,7 +144,8 @@ class Store:
         connection = connect(self.path, **options)
         try:
             check_version(connection, self.path)
-            return meta.read(connection), clock or meta.set_clock(connection)
+            found = clock or meta.set_clock(connection)
+            return meta.read(connection), found
         except dbapi.Error as error:
             raise translate(error, self.path) from error
         finally:
