@@ -50,6 +50,10 @@ class FileClock:
     def wait(self, event: Event, until_ms: int) -> bool:
         return event.wait(max(0, until_ms - self.now_ms()) / 1000)
 
+    def behind_ms(self) -> int:
+        """By how much the wall clock is ahead: it was set, or a virtual machine was paused, since the boot."""
+        return time.time_ns() // 1_000_000 - self.now_ms()
+
 
 class ManualClock:
     """A clock that stands still until a test moves it; it wakes whoever waits for an instant that it passes.

@@ -306,6 +306,7 @@ class GroupCommit:
             tx = self._store.begin(connection, timeout)
             _run_with_savepoints(tx, group)
         self._store.drain_empty_receives(tx)
+        self._store.note_difference(tx)
         write_counts(tx)
         self._store.headroom.require_margin(connection)
         try:

@@ -9,6 +9,8 @@ from sqsqlite.store.clock import Clock, FileClock, WallClock
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.jumps import Jumps
 
+# The wall clock stands off by so much more or less than was noted: set, or a virtual machine was paused.
+DIFFERENCE_NOTED_MS = 1_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 

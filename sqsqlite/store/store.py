@@ -21,7 +21,7 @@ from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
 from sqsqlite.store import create, driver, foreign, meta, room
 from sqsqlite.store.beside import make_folder
-from sqsqlite.store.clock import Clock
+from sqsqlite.store.clock import Clock, FileClock
 from sqsqlite.store.commit import GroupCommit
 from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, disconnect
 from sqsqlite.store.counts import write_counts
@@ -130,6 +130,7 @@ class Store:
                 facts, found = self._prepare(clock, adopt=adopt, **options)
         self.clock: Clock = found
         self._jumps = facts.jumps if clock is None else Jumps()
+        self._difference_ms = facts.difference_ms
         self.writers = Pool(self.path, **options)
         self.readers = Pool(self.path, **options)
         self.watchers = Pool(self.path, **options)
@@ -281,8 +282,18 @@ class Store:
                 f"{self.path}: the transaction ended within its block, by SQL: what came after it is not in the file"
             )
 
+    def note_difference(self, tx: Transaction) -> None:
+        """Let a transaction that writes note how far the wall clock is ahead of the file's, if that changed."""
+        if tx.deltas and isinstance(self.clock, FileClock):
+            difference_ms = self.clock.behind_ms()
+            if abs(difference_ms - self._difference_ms) > meta.DIFFERENCE_NOTED_MS:
+                meta.note_difference(tx.connection, difference_ms, tx.now_ms)
+                tx.difference_ms = difference_ms
+
     def committed(self, tx: Transaction) -> None:
         """After a commit and its answers: wake sleepers, give upkeep its due."""
+        if tx.difference_ms is not None:
+            self._difference_ms = tx.difference_ms
         if tx.wakes:
             self.waker.tell(tx.wakes)
         self.upkeep.committed(tx)

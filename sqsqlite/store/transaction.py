@@ -58,12 +58,14 @@ class Transaction:
         is_callers: a transaction of the caller's: it holds rows that depend on what is settled in it, so a settle
             succeeds only if it settles.
         unsettled: what batches in it left unsettled, and nobody has said to have looked at.
+        difference_ms: by how much the wall clock is ahead of the file's, if this transaction notes it in the file.
         is_over: a caller's transaction that was committed or rolled back.
     """
 
     __slots__ = (
         "connection",
         "deltas",
+        "difference_ms",
         "execute",
         "headroom",
         "is_callers",
@@ -90,6 +92,7 @@ class Transaction:
         self.sent_bytes = 0
         self.sweep = self.moves = False
         self.is_callers = self.is_over = False
+        self.difference_ms: int | None = None
         self.unsettled: list[SQSError] = []
 
     def require_room(self, size_bytes: int) -> None:

@@ -9,7 +9,8 @@ import pytest
 import sqsqlite
 from sqsqlite.service.backup import backup, restore
 from sqsqlite.service.dead_letters import dead_letter_queues, dead_letters
-from tests.store.inspection import assert_whole, bodies
+from sqsqlite.store.clock import FileClock
+from tests.store.inspection import assert_whole, bodies, rows
 from tests.store.machine import DAY, HOUR, Machine
 from tests.store.processes import Program
 
@@ -44,6 +45,7 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
     queue = sqs.queue("orders")
     say(len(queue), sum(len(queue.receive(10, wait=0)) for _ in range(11)))
 """
+DIFFERENCE = "SELECT number, CAST(bytes AS TEXT) FROM sqs_meta WHERE name = 'difference'"
 
 
 @pytest.fixture
@@ -185,6 +187,65 @@ def test_dead_letters_are_counted_and_listed_as_long(path, machine):
         machine.runs(5 * DAY)
         assert [row.messages for row in dead_letter_queues(sqs._store, caller)] == [0]
         assert dead_letters(sqs._store, "dead", caller, 10) == []
+
+
+class TestDifference:
+    def test_it_is_noted_with_the_next_commit_once_it_changes(self, path, machine):
+        with sqsqlite.connect(path) as sqs:
+            queue = sqs.create_queue("orders")
+            [(before, at)] = rows(sqs, DIFFERENCE)
+            assert abs(before) <= 1
+            queue.send("hi")
+            machine.is_paused(5 * DAY)
+            assert len(queue.peek()) == 1
+            assert rows(sqs, DIFFERENCE) == [(before, at)]
+            queue.send("hi")
+            [(noted, noted_at)] = rows(sqs, DIFFERENCE)
+            assert abs(noted - 5 * DAY * 1000) < 1_000
+            assert int(noted_at) >= int(at)
+            queue.send("hi")
+            assert rows(sqs, DIFFERENCE) == [(noted, noted_at)]
+
+    def test_a_second_or_less_is_not_worth_a_note(self, path, machine):
+        with sqsqlite.connect(path) as sqs:
+            queue = sqs.create_queue("orders")
+            noted = rows(sqs, DIFFERENCE)
+            machine.is_paused(0.5)
+            queue.send("hi")
+            assert rows(sqs, DIFFERENCE) == noted
+
+    def test_it_makes_no_commit_of_its_own(self, path, machine):
+        with sqsqlite.connect(path) as sqs:
+            queue = sqs.create_queue("orders")
+            noted = rows(sqs, DIFFERENCE)
+            machine.is_paused(5 * DAY)
+            version = rows(sqs, "PRAGMA data_version")
+            assert queue.receive(wait=0) == []
+            assert rows(sqs, DIFFERENCE) == noted
+            assert rows(sqs, "PRAGMA data_version") == version
+
+    def test_another_process_need_not_note_it_again(self, path, machine):
+        with sqsqlite.connect(path) as sqs:
+            machine.is_paused(5 * DAY)
+            sqs.create_queue("orders").send("hi")
+            noted = rows(sqs, DIFFERENCE)
+        with sqsqlite.connect(path) as sqs:
+            sqs.queue("orders").send("hi")
+            assert rows(sqs, DIFFERENCE) == noted
+
+    def test_the_clock_does_not_go_back_behind_it(self, path, machine):
+        """The queues that were in use are gone, and the machine comes up in 1970."""
+        with sqsqlite.connect(path) as sqs:
+            queue = sqs.create_queue("orders")
+            machine.runs(DAY)
+            machine.is_paused(DAY)
+            queue.send("hi")
+            queue.delete()
+            before = sqs._store.clock.now_ms()
+        machine.boots(off=-20_000 * DAY)
+        with sqsqlite.connect(path) as sqs:
+            assert isinstance(sqs._store.clock, FileClock)
+            assert before - 60_000 <= sqs._store.clock.now_ms() < before + HOUR * 1000
 
 
 def test_a_clock_of_the_callers_knows_no_jumps(path, machine):
