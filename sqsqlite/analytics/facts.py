@@ -5,6 +5,7 @@ different instants, and count a message twice that was moved in between. A facts
 read in as many partitions as there are cores, and the writers wait for nobody.
 """
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -122,6 +123,23 @@ def check_file(path: str | os.PathLike[str]) -> None:
         disconnect(connection, path)
 
 
+def instant_of(path: str | os.PathLike[str]) -> tuple[int, list[tuple[int, int]]]:
+    """The present instant by a queue file's clock, and the steps of its jumps: what tells which messages have expired.
+
+    Raises:
+        StoreError: as opening it would.
+    """
+    path = Path(path).absolute()
+    connection = _open(path)
+    try:
+        now_ms = _now_ms(connection)
+        return now_ms, _steps(connection, now_ms)
+    except dbapi.Error as error:
+        raise translate(error, path) from error
+    finally:
+        disconnect(connection, path)
+
+
 def _take(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -> StoreError | None:
     facts.files += 1
     row = {
@@ -197,6 +215,7 @@ def _read(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -
             "file": path_text(path),
             "now_ms": now_ms,
             "all_message_ids": all_message_ids,
+            "jumps": json.dumps(_steps(connection, now_ms)),
         }
         for statement in sql.FILL:
             connection.execute(statement, values)
@@ -223,6 +242,14 @@ def _now_ms(connection: Connection) -> int:
     """By the file's own clock; by the wall clock where that was last set before this boot, or on another machine."""
     clock = meta.clock_of(meta.read(connection))
     return time.time_ns() // 1_000_000 if clock is None else clock.now_ms()
+
+
+def _steps(connection: Connection, now_ms: int) -> list[tuple[int, int]]:
+    """The steps of the clock's jumps at `now_ms`, with the one that an open would make if none was since the boot."""
+    facts = meta.read(connection)
+    is_set = meta.clock_of(facts) is not None
+    jumps = facts.jumps if is_set else meta.jumps_until(connection, facts, now_ms)
+    return jumps.steps(now_ms)
 
 
 def _note(target: Path, row: dict[str, object]) -> None:

@@ -123,10 +123,17 @@ ORDER BY id
 """
 
 INSERT_READING = """
+-- Retention is over earlier by the jumps of the clock within it (store/jumps.py).
 -- A tenant's message that died brings its group into a queue that nobody sent one to.
 INSERT INTO temp.reading (epoch_id, queue_key, queue_id, expired_at, has_groups, suspicious_receives)
 SELECT
-    f.epoch_id, f.queue_key, f.queue_id, f.taken_at - f.message_retention_period_seconds * 1000,
+    f.epoch_id,
+    f.queue_key,
+    f.queue_id,
+    f.taken_at - f.message_retention_period_seconds * 1000 - (
+        SELECT coalesce(sum(j.value ->> 1), 0) FROM json_each(:jumps) AS j
+        WHERE f.message_retention_period_seconds * 1000 > j.value ->> 0
+    ),
     q.has_tenants OR q.holds_dead_letters, min(3, coalesce(f.max_receive_count, 3))
 FROM facts.sqs_fact_queues AS f
 CROSS JOIN main.sqs_queues AS q ON q.id = f.queue_id
@@ -224,7 +231,7 @@ FILL = (
     INSERT_TENANTS,
     INSERT_DEAD_LETTERS,
 )
-"""In this order, each with :file_id, :file, :now_ms and :all_message_ids."""
+"""In this order, each with :file_id, :file, :now_ms, :all_message_ids and :jumps (`Jumps.steps`, as JSON)."""
 
 COUNT_MESSAGES = """
 -- How many messages the facts hold: seq is dense.

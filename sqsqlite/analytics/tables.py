@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from sqsqlite.analytics.columns import FACTS, VIEWS, custom_schema
 from sqsqlite.analytics.driver import CLASS
+from sqsqlite.analytics.facts import instant_of
 from sqsqlite.analytics.paths import path_text
 
 if TYPE_CHECKING:
@@ -135,12 +136,17 @@ def live_tables(
         if name in wanted:
             wanted[name] = tuple(dict.fromkeys((*always, *wanted[name])))
     query, types = _union(wanted)
+    instant = instant_of(path)
     url = jdbc_url(path, busy_timeout=round(busy_timeout * 1000))
     rows = _reader(session, url, types).option("query", query).load().persist()
     try:
         rows.count()  # all of it now: a part would be read again, at another instant
         [last] = rows.where("kind = 'now'").select("now_ms").collect()
-        yield _parts(session, rows, wanted, last.now_ms, path_text(Path(path).absolute()))
+        tables = _parts(session, rows, wanted, last.now_ms, path_text(Path(path).absolute()))
+        yield {
+            name: _unexpired(table, tables["queues"], *instant) if name in _EXPIRE else table
+            for name, table in tables.items()
+        }
     finally:
         rows.unpersist()
 
@@ -157,21 +163,26 @@ def _parts(
         for name, columns in wanted.items()
     }
     tables["queues"] = tables["queues"].withColumn("file", F.lit(file)).withColumn("file_id", F.lit(1))
-    for name in _EXPIRE:
-        if name in tables:
-            tables[name] = _unexpired(tables[name], tables["queues"])
     tables["files"] = session.range(1).select(
         F.lit(1).alias("file_id"), F.lit(file).alias("file"), F.lit(None).cast("string").alias("problem")
     )
     return tables
 
 
-def _unexpired(table: "DataFrame", queues: "DataFrame") -> "DataFrame":
-    """Without the messages whose retention is over: a receive would pass them by, and the sweeper has not come yet."""
+def _unexpired(
+    table: "DataFrame", queues: "DataFrame", instant_ms: int, steps: list[tuple[int, int]]
+) -> "DataFrame":
+    """Without the messages whose retention is over: a receive would pass them by, and the sweeper has not come yet.
+
+    By the file's own clock, which may be behind the machine's, and with its jumps (`Jumps.steps`).
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     kept = F.broadcast(queues.select("queue_key", "message_retention_period_seconds"))
-    expired_at = F.col("now_ms") - F.col("message_retention_period_seconds") * 1000
+    retention_ms = F.col("message_retention_period_seconds") * 1000
+    expired_at = F.lit(instant_ms) - retention_ms
+    for above_ms, length_ms in steps:
+        expired_at -= F.when(retention_ms > above_ms, length_ms).otherwise(0)
     return (
         table.join(kept, "queue_key")
         .where(F.col("sent_at") > expired_at)

@@ -18,6 +18,7 @@ from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 from tests.analytics import oracles
 from tests.store.full_disks import small_disk
+from tests.store.machine import DAY, Machine
 
 pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
 
@@ -54,6 +55,34 @@ def test_the_connection_that_takes_facts_syncs(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "disconnect", disconnect)
     take_facts([make(tmp_path / "queues.db")], tmp_path / "facts.sqlite")
     assert levels == [2]
+
+
+def test_facts_hold_what_the_last_boot_kept(tmp_path, monkeypatch):
+    """The file's clock jumped ten days; a copy that no process has opened since is read as if it had been."""
+    machine = Machine(monkeypatch)
+    path = make(tmp_path / "queues.db")
+    machine.boots(off=10 * DAY)
+    assert take_facts([path], tmp_path / "before.sqlite").messages == 3
+    make(path, 2)
+    assert take_facts([path], tmp_path / "after.sqlite").messages == 5
+    machine.runs(3 * DAY)
+    make(path, 1)
+    machine.boots(off=DAY)
+    machine.runs(2 * DAY)
+    assert take_facts([path], tmp_path / "again.sqlite").messages == 6
+    make(path, 0)
+    machine.runs(3 * DAY)
+    assert take_facts([path], tmp_path / "later.sqlite").messages == 1
+
+
+def test_live_tables_hold_what_the_last_boot_kept(session, tmp_path, monkeypatch):
+    machine = Machine(monkeypatch)
+    machine.is_paused(-10 * DAY)  # the views go by the machine's own clock
+    path = make(tmp_path / "queues.db")
+    machine.boots(off=10 * DAY)
+    make(path, 2)
+    with tables.live_tables(session, path, {"messages": ("id",)}) as found:
+        assert found["messages"].count() == 5
 
 
 def test_facts_hold_no_bodies(tmp_path):
