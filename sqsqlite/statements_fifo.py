@@ -132,6 +132,19 @@ WHERE group_key = ?3 AND id <= ?4
 RETURNING turn, id, token, receive_count, queue_receive_count, sent_at, first_received_at, deduplication_id
 """
 
+UNDO_CLAIM = """
+-- Messages that were claimed behind a damaged one of their group: they wait for it as if this receive had not been.
+UPDATE sqs_leases
+SET
+    visible_at = 0,
+    receive_count = receive_count - 1,
+    queue_receive_count = queue_receive_count - 1,
+    token = CASE WHEN queue_receive_count > 1 THEN token END,
+    received_at = CASE WHEN queue_receive_count > 1 THEN received_at END,
+    first_received_at = CASE WHEN receive_count > 1 THEN first_received_at END
+WHERE id = ?
+"""
+
 SELECT_RECEIVE_ATTEMPT = """
 SELECT leases, expires_at FROM sqs_receive_attempts WHERE epoch_id = ? AND attempt_id = ? AND expires_at > ?
 """
@@ -203,6 +216,14 @@ SELECT_GROUP_OF_MESSAGE = """
 SELECT message_id, group_id FROM sqs_messages WHERE id = ?
 """
 
+SELECT_GROUP_OF_LEASE = """
+-- Where the message itself can't be read. Nothing for a message of a standard queue.
+SELECT g.group_id
+FROM sqs_leases AS l
+CROSS JOIN sqs_message_groups AS g ON g.group_key = l.group_key
+WHERE l.id = ?
+"""
+
 MOVE_TO_FIFO_DEAD_LETTER_QUEUE = """
 -- Under the same id, so in order of the original sending. Found exhausted before it was claimed: its count stands.
 UPDATE sqs_leases
@@ -214,7 +235,7 @@ SET
     token = NULL,
     received_at = NULL,
     queue_receive_count = 0,
-    deduplication_id = :deduplication_id
+    deduplication_id = coalesce(:deduplication_id, deduplication_id)
 WHERE id = :id
 """
 

@@ -8,7 +8,7 @@ from sqsqlite import statements_fifo as sql
 from sqsqlite.engine import groups
 from sqsqlite.engine.fifo_receive import with_deduplication_ids
 from sqsqlite.engine.rows import Queue, Received
-from sqsqlite.errors import InvalidParameterValue
+from sqsqlite.errors import Corrupt, InvalidParameterValue
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -42,6 +42,7 @@ def replay(
 
     Raises:
         InvalidParameterValue: one of the messages was deleted since, or its visibility changed.
+        Corrupt: one of them can't be read any more.
     Source: API_ReceiveMessage, ReceiveRequestAttemptId.
     """
     row = tx.execute(sql.SELECT_RECEIVE_ATTEMPT, (queue.epoch_id, attempt_id, tx.now_ms)).fetchone()
@@ -60,6 +61,8 @@ def replay(
         tx.delta(queue.epoch_id).in_flight -= len(leases)
         tx.wake(queue.id, 0)
     found = with_deduplication_ids(tx, queue, [row[:8] for row in leases], attributes=True)
+    if len(found) < len(leases):
+        raise Corrupt("; ".join(tx.damaged))
     return [one._replace(received_at=row[9]) for one, row in zip(found, leases, strict=True)]
 
 

@@ -6,9 +6,10 @@ from uuid import UUID
 
 from sqsqlite import statements as sql
 from sqsqlite import statements_fifo as fifo_sql
-from sqsqlite.engine import groups
+from sqsqlite.engine import groups, unreadable
 from sqsqlite.engine.find import find_queue
 from sqsqlite.engine.rows import Claim, Queue
+from sqsqlite.errors import Corrupt
 from sqsqlite.names import queue_arn
 
 if TYPE_CHECKING:
@@ -50,17 +51,20 @@ class Exhausted(NamedTuple):
 def move_fifo(tx: "Transaction", source: Queue, target: Queue, exhausted: Sequence[Exhausted]) -> None:
     """Move messages that were not claimed, into the same groups of another FIFO queue.
 
-    Their deduplication ids become their message ids. compat="aws": they count as sent now, as recorded on Amazon's.
+    Their deduplication ids become their message ids, where those can be read. compat="aws": they count as sent now, as
+    recorded on Amazon's.
     """
     reset = tx.settings.compat == "aws"
     for found in exhausted:
-        message_id, group_id = tx.execute(fifo_sql.SELECT_GROUP_OF_MESSAGE, (found.id,)).fetchone()
+        message_id, group_id = unreadable.group_of(tx, found.id)
+        if group_id is None:
+            raise Corrupt(unreadable.line(found.id, source.name, "its message group can't be read"))
         row = {
             "id": found.id,
             "dead_letter_epoch_id": target.epoch_id,
             "group_key": groups.join_anywhere(tx, target, group_id, found.id),
             "sent_at": tx.now_ms if reset else found.sent_at,
-            "deduplication_id": str(UUID(bytes=message_id)),
+            "deduplication_id": None if message_id is None else str(UUID(bytes=message_id)),
         }
         tx.execute(fifo_sql.MOVE_TO_FIFO_DEAD_LETTER_QUEUE, row)
         _note(tx, source, target, found.id, found.receive_count)

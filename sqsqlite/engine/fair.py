@@ -8,6 +8,7 @@ A message without a group takes the clock's turn: it counts as a tenant of its o
 from typing import TYPE_CHECKING
 
 from sqsqlite import statements_fifo as sql
+from sqsqlite.engine import unreadable
 from sqsqlite.engine.rows import Queue
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def draw(tx: "Transaction", queue: Queue, group_id: str | None, visible_at: int 
 
 def draw_again(tx: "Transaction", queue: Queue, lease_id: int) -> None:
     """A message has become visible again: it goes behind what its tenant has waiting."""
-    group_id = tx.execute(sql.SELECT_GROUP_OF_MESSAGE, (lease_id,)).fetchone()[1]
+    _, group_id = unreadable.group_of(tx, lease_id)
     if group_id is None:
         return
     row = (queue.epoch_id, group_id, clock(tx, queue))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqsqlite import statements_fifo as sql
 from sqsqlite.engine import dead_letters, groups, sweep
 from sqsqlite.engine.dead_letters import Exhausted
-from sqsqlite.engine.receive import next_expiry, promote, read
+from sqsqlite.engine.receive import ROUNDS, next_expiry, promote, read
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received
 from sqsqlite.store.jumps import Jumps
 
@@ -80,10 +80,29 @@ def claim(
     sweep.delete_expired(tx, queue.id, queue.epoch_id, walk.expired_at, MOST_IN_THE_WAY)
     visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
     seen: set[int] = set()
+    for _ in range(ROUNDS):
+        rows = _claim_groups(tx, queue, walk, seen, max_messages, visible_at)
+        if not rows:
+            return []
+        tx.delta(queue.epoch_id).received += len(rows)
+        if visible_at:
+            tx.wake(queue.id, visible_at)
+        found = with_deduplication_ids(tx, queue, rows, attributes=attributes)
+        if len(found) < len(rows):
+            found = _up_to_damage(tx, queue, rows, found, hidden=visible_at > 0)
+        if found:
+            return found
+    return []
+
+
+def _claim_groups(
+    tx: "Transaction", queue: Queue, walk: _Walk, seen: set[int], max_messages: int, visible_at: int
+) -> list[Any]:
+    """Claim up to `max_messages` messages from groups that are not among the `seen`: their rows."""
     rows: list[Any] = []
     while len(rows) < max_messages and walk.in_the_way < MOST_IN_THE_WAY:
         # A group that was claimed with a timeout of 0 is ready again, and must not be claimed twice.
-        bounds = (queue.epoch_id, now_ms, max_messages - len(rows) + len(seen))
+        bounds = (queue.epoch_id, tx.now_ms, max_messages - len(rows) + len(seen))
         ready = [row[0] for row in tx.execute(sql.LIST_READY_GROUPS, bounds).fetchall()]
         fresh = [group_key for group_key in ready if group_key not in seen]
         if not fresh:
@@ -93,20 +112,43 @@ def claim(
             rows += _claim_group(tx, queue, walk, group_key, max_messages - len(rows), visible_at)
             if len(rows) == max_messages:
                 break
-    if not rows:
-        return []
-    tx.delta(queue.epoch_id).received += len(rows)
-    if visible_at:
-        tx.wake(queue.id, visible_at)
-    return with_deduplication_ids(tx, queue, rows, attributes=attributes)
+    return rows
 
 
 def with_deduplication_ids(
     tx: "Transaction", queue: Queue, rows: list[Any], *, attributes: bool
 ) -> list[Received]:
-    """The messages of rows that are a Claim and a deduplication id."""
+    """The messages of rows that are a Claim and a deduplication id. Damaged ones are left out, as `read` does."""
     found = read(tx, queue, [Claim(*row[:7]) for row in rows], attributes=attributes)
-    return [one._replace(deduplication_id=row[7]) for one, row in zip(found, rows, strict=True)]
+    if len(found) == len(rows):
+        return [one._replace(deduplication_id=row[7]) for one, row in zip(found, rows, strict=True)]
+    deduplication_ids = {row[1]: row[7] for row in rows}
+    return [one._replace(deduplication_id=deduplication_ids[one.claim.id]) for one in found]
+
+
+def _up_to_damage(
+    tx: "Transaction", queue: Queue, rows: list[Any], found: list[Received], *, hidden: bool
+) -> list[Received]:
+    """Those that stand before the first damaged message of their group.
+
+    The damaged one stays in flight and holds up its group, as a message does that nobody deletes. Those behind it keep
+    their place and their receive counts: nobody has seen them.
+    """
+    readable = {one.claim.id for one in found}
+    group_keys = {
+        row[1]: tx.execute(sql.SELECT_GROUP_KEY, (queue.epoch_id, row[1])).fetchone()[1] for row in rows
+    }
+    blocked: dict[int, int] = {}
+    for row in rows:
+        if row[1] not in readable:
+            blocked.setdefault(group_keys[row[1]], row[1])
+    behind = [row[1] for row in rows if row[1] > blocked.get(group_keys[row[1]], row[1])]
+    tx.connection.executemany(sql.UNDO_CLAIM, [(row_id,) for row_id in behind])
+    delta = tx.delta(queue.epoch_id)
+    delta.received -= len(behind)
+    if hidden:
+        delta.in_flight -= len(behind)
+    return [one for one in found if one.claim.id not in behind]
 
 
 def _claim_group(

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite import statements as sql
 from sqsqlite import statements_queues as queue_sql
-from sqsqlite.engine import dead_letters, fair, sweep
+from sqsqlite.engine import dead_letters, fair, sweep, unreadable
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received, StoredMessage
 from sqsqlite.engine.tens import in_tens
+from sqsqlite.message_attributes import load_attributes
 from sqsqlite.store.jumps import Jumps
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
-# Claims in one receive that may meet only expired or exhausted messages before it gives up for this time.
+# Claims in one receive that may meet only expired, exhausted or damaged messages before it gives up for this time.
 ROUNDS = 100
 
 
@@ -66,21 +67,43 @@ def claim(
         attributes: False: nobody asked for any, so sender, group, trace header and user attributes stay unread.
 
     On the way, messages beyond retention are deleted and exhausted ones go to the dead-letter queue; both make place
-    for others.
+    for others. A damaged message is claimed and not handed out: it comes back after its timeout, and each time counts,
+    so a dead-letter queue takes it in the end.
     """
     now_ms = tx.now_ms
     if state.is_due(now_ms):
         promote(tx, queue)
     visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
-    rows = tx.execute(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
-    if not rows:
-        return []
+    last: Claim | None = None
+    for _ in range(ROUNDS):
+        if last is None:
+            rows = tx.execute(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
+        else:
+            # All that was claimed is damaged: what stands behind it must not wait for its next time.
+            bounds = (visible_at, now_ms, queue.epoch_id, max_messages, last.turn, last.id)
+            rows = tx.execute(sql.CLAIM_AFTER, bounds).fetchall()
+        if not rows:
+            return []
+        claims = [Claim(*row) for row in rows]
+        kept = _settle_claims(tx, queue, state, claims, max_messages, visible_at)
+        if not kept:
+            return []
+        found = read(tx, queue, kept, attributes=attributes)
+        if found:
+            return found
+        last = max(*claims, *kept)
+    return []
+
+
+def _settle_claims(
+    tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
+) -> list[Claim]:
+    """Those of the claims that may be handed out, in order of service, and counted."""
     delta = tx.delta(queue.epoch_id)
     if visible_at:
-        delta.in_flight += len(rows)
-    claims = [Claim(*row) for row in rows]
-    if _needs_fixing(state, claims, queue.expired_at(now_ms, tx.settings.jumps)):
-        claims = _fix(tx, queue, state, claims, max_messages, visible_at)
+        delta.in_flight += len(claims)
+    if _needs_fixing(state, claims, queue.expired_at(tx.now_ms, tx.settings.jumps)):
+        claims = _fix(tx, queue, state, claims, asked, visible_at)
         if not claims:
             return []
     if len(claims) > 1:
@@ -90,7 +113,7 @@ def claim(
         delta.turn = max(delta.turn, claims[-1].turn)
     if visible_at:
         tx.wake(queue.id, visible_at)
-    return read(tx, queue, claims, attributes=attributes)
+    return claims
 
 
 def _needs_fixing(state: Receivable, claims: list[Claim], expired_at: int) -> bool:
@@ -156,10 +179,31 @@ def _delete_expired(tx: "Transaction", queue: Queue, expired: list[Claim], *, hi
 
 
 def read(tx: "Transaction", queue: Queue, claims: list[Claim], *, attributes: bool) -> list[Received]:
-    """The messages of the claims, in their order."""
-    messages = _messages(tx, [found.id for found in claims], attributes=attributes)
-    sources = dead_letters.sources(tx, claims) if queue.holds_dead_letters else {}
-    return [Received(found, messages[found.id], sources.get(found.id)) for found in claims]
+    """The messages of the claims, in their order. Damaged ones are left out, and noted in `tx.damaged`."""
+    try:
+        messages = _messages(tx, [found.id for found in claims], attributes=attributes)
+        sources = dead_letters.sources(tx, claims) if queue.holds_dead_letters else {}
+        return [
+            _received(found, messages[found.id], sources.get(found.id), attributes=attributes)
+            for found in claims
+        ]
+    except unreadable.ERRORS as error:
+        unreadable.refuse_other(error)
+    messages = unreadable.read_one_by_one(tx, queue, [found.id for found in claims], attributes=attributes)
+    healthy = [found for found in claims if found.id in messages]
+    sources = dead_letters.sources(tx, healthy) if queue.holds_dead_letters else {}
+    return [
+        _received(found, messages[found.id], sources.get(found.id), attributes=attributes)
+        for found in healthy
+    ]
+
+
+def _received(claim: Claim, message: StoredMessage, source_arn: str | None, *, attributes: bool) -> Received:
+    """One message. Raises TypeError or ValueError where its row is damaged, though it could be read."""
+    if type(message.body) is not str or not len(message.message_id) == len(message.body_md5) == 16:
+        raise TypeError("a damaged row")
+    own = load_attributes(message.attributes) if attributes and message.attributes else None
+    return Received(claim, message, source_arn, own)
 
 
 def _messages(tx: "Transaction", ids: list[int], *, attributes: bool) -> dict[int, StoredMessage]:

@@ -1,6 +1,9 @@
 """Rows as values."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sqsqlite.message_attributes import MessageAttributeValue
 
 from sqsqlite.store.jumps import Jumps
 
@@ -81,6 +84,7 @@ class Received(NamedTuple):
 
     Attributes:
         source_arn: the queue that it was moved from, if it was.
+        attributes: its own, where somebody asked for attributes and it has some.
         deduplication_id: of FIFO queues; their sequence is the row id.
         received_at: of the receive that is answered again; None: it is received now.
     """
@@ -88,5 +92,6 @@ class Received(NamedTuple):
     claim: Claim
     message: StoredMessage
     source_arn: str | None
+    attributes: "dict[str, MessageAttributeValue] | None" = None
     deduplication_id: str | None = None
     received_at: int | None = None

@@ -8,7 +8,7 @@ from sqsqlite import statements_metrics as metrics_sql
 from sqsqlite import statements_operations as sql
 from sqsqlite.names import queue_name
 from sqsqlite.service import lookup
-from sqsqlite.service.inspect import Peeked, peeked
+from sqsqlite.service.inspect import Peeked, fetch_readable, peeked
 from sqsqlite.service.queues import exact_counts
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def dead_letters(
             "source_end": "" if source is None else ":".join(lookup.place(source, caller)),
             "max_messages": max_messages,
         }
-        rows = connection.execute(metrics_sql.LIST_DEAD_LETTERS, bounds).fetchall()
+        rows, _ = fetch_readable(store, connection, metrics_sql.LIST_DEAD_LETTERS, bounds, queue.name)
         return [
             DeadLetter(peeked(connection, row[:-3], now_ms), _name(row[-3]), row[-2], row[-1]) for row in rows
         ]

@@ -8,12 +8,16 @@ from sqsqlite import statements as sql
 from sqsqlite import statements_file as file_sql
 from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine.rows import StoredMessage
-from sqsqlite.errors import CannotOpen
+from sqsqlite.engine.unreadable import check_message, line
+from sqsqlite.errors import CannotOpen, Corrupt
 from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.service import lookup
 from sqsqlite.service.messages import sequence_number, uuid_text
 from sqsqlite.service.queues import exact_counts
 from sqsqlite.statements_operations import PEEK_FIFO
+from sqsqlite.store.damage import undecoded, warn_of_damage
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import is_undecodable
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 _PAGE = 500
 _MINUTE_MS = 60_000
 # Places in the rows of the statements that peek.
-_GROUP_ID, _VISIBLE_AT, _TURN = 5, 11, 13
+_GROUP_ID, _SENT_AT, _VISIBLE_AT, _TURN = 5, 8, 11, 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +174,14 @@ def peek(
             "expired_at": queue.expired_at(now_ms, store.settings.jumps),
             "max_messages": max_messages,
         }
-        rows = connection.execute(sql.PEEK_HIDDEN, bounds).fetchall()
+        rows, _ = fetch_readable(store, connection, sql.PEEK_HIDDEN, bounds, queue.name)
         if hidden:
             found = [peeked(connection, row, now_ms) for row in rows]
             return [message for message in found if message.state != "visible"]
         # Ended timeouts and delays are visible although no claim has promoted them yet.
         due = [row for row in rows if row[_VISIBLE_AT] <= now_ms]
-        ready = connection.execute(PEEK_FIFO if queue.fifo else sql.PEEK, bounds).fetchall()
+        statement = PEEK_FIFO if queue.fifo else sql.PEEK
+        ready, _ = fetch_readable(store, connection, statement, bounds, queue.name)
         if queue.has_tenants:
             # A tenant's message that comes back will draw a turn behind those that wait.
             again = [row for row in due if row[_GROUP_ID] is not None]
@@ -185,6 +190,30 @@ def peek(
             again = []
         rows = [*sorted(due + ready, key=_order_of_service), *again][:max_messages]
         return [peeked(connection, row, now_ms) for row in rows]
+
+
+def fetch_readable(
+    store: "Store", connection: Any, statement: str, bounds: dict[str, Any], queue_name: str
+) -> tuple[list[Any], tuple[Any, ...] | None]:
+    """The rows of a statement that peeks, without those of damaged messages, which are logged; and the last row."""
+    try:
+        rows: list[Any] = connection.execute(statement, bounds).fetchall()
+    except dbapi.Error as error:
+        if not is_undecodable(error):
+            raise
+        with undecoded(connection):
+            rows = connection.execute(statement, bounds).fetchall()
+    readable = []
+    lines = []
+    for row in rows:
+        try:
+            check_message(StoredMessage._make(row[:8]))
+        except Corrupt as error:
+            lines.append(f"{line(row[0], queue_name, error)}. It is not shown")
+        else:
+            readable.append(row)
+    warn_of_damage(store.path, lines)
+    return readable, rows[-1] if rows else None
 
 
 def _order_of_service(row: tuple[Any, ...]) -> tuple[int, int]:
@@ -210,12 +239,12 @@ def messages(
                 "after_id": after[1] if after[0] >= expired_at else 1 << 62,
                 "max_messages": _PAGE,
             }
-            rows = connection.execute(sql.LIST_MESSAGES, bounds).fetchall()
+            rows, last = fetch_readable(store, connection, sql.LIST_MESSAGES, bounds, queue.name)
             page = [peeked(connection, row, now_ms) for row in rows]
         yield from page
-        if len(page) < _PAGE:
+        if last is None:
             return
-        after = (page[-1].sent_at, page[-1].row_id)
+        after = (last[_SENT_AT], last[0])
 
 
 def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) -> list[Peeked]:
@@ -232,7 +261,7 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
             "expired_at": queue.expired_at(now_ms, store.settings.jumps),
             "max_messages": count,
         }
-        rows = connection.execute(sql.LIST_LAST_MESSAGES, bounds).fetchall()
+        rows, _ = fetch_readable(store, connection, sql.LIST_LAST_MESSAGES, bounds, queue.name)
         return [peeked(connection, row, now_ms) for row in reversed(rows)]
 
 

@@ -7,7 +7,6 @@ from sqsqlite.digests import md5_of_attributes
 from sqsqlite.engine import attempts, fifo_receive, receive, sweep
 from sqsqlite.engine.rows import Queue, Receivable, Received
 from sqsqlite.errors import InvalidParameterValue, OverLimit
-from sqsqlite.message_attributes import load_attributes
 from sqsqlite.responses import Message, ReceiveMessageResponse
 from sqsqlite.service import lookup
 from sqsqlite.service.messages import sequence_number, uuid_text
@@ -162,6 +161,7 @@ def claim(
         next_at = state.next_at
         if next_at is None or next_at > tx.now_ms:
             return ReceiveMessageResponse(), next_at
+    damaged_count = len(tx.damaged)
     timeout = request.visibility_timeout
     if timeout is None:
         timeout = state.visibility_timeout_seconds
@@ -185,11 +185,16 @@ def claim(
         if found and request.receive_request_attempt_id is not None:
             attempts.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
     if not found:
-        next_at = state.next_visible_at
-        if queue.fifo:
-            next_at = fifo_receive.next_at(tx.execute, queue, tx.settings.jumps)
-        return ReceiveMessageResponse(), next_at
+        if timeout and len(tx.damaged) > damaged_count:
+            return ReceiveMessageResponse(), tx.now_ms  # there may be healthy ones behind them
+        return ReceiveMessageResponse(), _again_at(tx, queue, state)
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
+
+
+def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
+    if queue.fifo:
+        return fifo_receive.next_at(tx.execute, queue, tx.settings.jumps)
+    return state.next_visible_at
 
 
 def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
@@ -225,7 +230,7 @@ def _no_longer_in_flight(tx: "Transaction", queue: Queue) -> int:
 def _message(tx: "Transaction", queue: Queue, request: "requests.ReceiveMessage", found: Received) -> Message:
     lease, message = found.claim, found.message
     wanted = request.message_attribute_names
-    selected = _select(load_attributes(message.attributes), wanted) if wanted and message.attributes else None
+    selected = _select(found.attributes, wanted) if wanted and found.attributes else None
     received_at = tx.now_ms if found.received_at is None else found.received_at
     handle = tx.settings.sealer.issue(queue.id, lease.id, message.message_id[:4], received_at, lease.token)
     return Message(

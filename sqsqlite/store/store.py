@@ -25,6 +25,7 @@ from sqsqlite.store.clock import Clock, FileClock
 from sqsqlite.store.commit import GroupCommit
 from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, disconnect
 from sqsqlite.store.counts import write_counts
+from sqsqlite.store.damage import warn_of_damage
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
 from sqsqlite.store.hints import Hints
@@ -291,12 +292,14 @@ class Store:
                 tx.difference_ms = difference_ms
 
     def committed(self, tx: Transaction) -> None:
-        """After a commit and its answers: wake sleepers, give upkeep its due."""
+        """After a commit and its answers: wake sleepers, give upkeep its due, say what was passed by."""
         if tx.difference_ms is not None:
             self._difference_ms = tx.difference_ms
         if tx.wakes:
             self.waker.tell(tx.wakes)
         self.upkeep.committed(tx)
+        if tx.damaged:
+            warn_of_damage(self.path, tx.damaged)
 
     def count_empty_receive(self, epoch_id: int) -> None:
         """Remember a receive that returned nothing: summed in memory, written with the next commit."""

@@ -50,6 +50,7 @@ class Transaction:
         now_ms: the one instant of this transaction, milliseconds since 1970 UTC.
         settings: what the file was opened with.
         headroom: the disk's margin.
+        damaged: a line for each message that was passed by because its row is damaged: logged after the commit.
         deltas: changes of the counts by epoch id, written once, before the commit.
         wakes: queue id -> the earliest instant at which something of the queue becomes receivable (0: at once).
         sent_bytes: of the messages that were sent: how much longer the WAL gets.
@@ -64,6 +65,7 @@ class Transaction:
 
     __slots__ = (
         "connection",
+        "damaged",
         "deltas",
         "difference_ms",
         "execute",
@@ -87,6 +89,7 @@ class Transaction:
         self.now_ms = now_ms
         self.settings = settings
         self.headroom = headroom
+        self.damaged: list[str] = []
         self.deltas: dict[int, Delta] = {}
         self.wakes: dict[int, int] = {}
         self.sent_bytes = 0
@@ -102,6 +105,7 @@ class Transaction:
 
     def forget(self) -> None:
         """After a rollback: nothing was counted, nobody is to be woken."""
+        self.damaged.clear()
         self.deltas.clear()
         self.wakes.clear()
         self.sent_bytes = 0

@@ -24,6 +24,9 @@ BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6,
 # An extended one: a write failed, for another reason than that there is no space on the disk.
 IOERR_WRITE = IOERR | 3 << 8
 
+# The driver's own words, without a code: it found a TEXT whose bytes are no UTF-8. The text itself follows.
+_UNDECODABLE = "Could not decode to UTF-8 column"
+
 _TEXTS: dict[int, tuple[type[StoreError], str]] = {
     BUSY: (Busy, "another connection kept the write lock for the whole busy_timeout"),
     LOCKED: (Busy, "another connection of this process holds a lock on a table"),
@@ -57,6 +60,11 @@ def primary_code(error: BaseException) -> int:
     return code & 0xFF if isinstance(code, int) else _CODES_OF_BACKUP.get(str(error), 0)
 
 
+def is_undecodable(error: BaseException) -> bool:
+    """Whether the driver gave up a row because of a TEXT that is not UTF-8."""
+    return str(error).startswith(_UNDECODABLE)
+
+
 def is_full(error: BaseException, path: Path) -> bool:
     """Whether a write to the database at `path` found no room. A quota and `ulimit -f` count: see `full`."""
     # pysqlite3 tells no extended code: there, each IOERR is asked about.
@@ -74,6 +82,11 @@ def translate(error: Exception, path: Path) -> Exception:
             text += writer_of(path)
         return kind(f"{path}: {text} ({getattr(error, 'sqlite_errorname', 'SQLITE')}: {error})")
     text = str(error)
+    if is_undecodable(error):
+        column = text.removeprefix(_UNDECODABLE).partition(" with text ")[0].strip()
+        return Corrupt(
+            f"{path}: the file is damaged: a text of column {column} is not UTF-8: run `sqsqlite check`"
+        )
     if text.startswith(("no such table: sqs_", "no such column: ")) or "has no column named" in text:
         return SchemaTooOld(
             f"{path}: the schema changed under this process ({text}): open the file again, "

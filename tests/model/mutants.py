@@ -112,7 +112,7 @@ OF_THE_ENGINE = (
         7,
         "The clock of turns follows what is received.",
         "it stands still",
-        **{"in": "claim", "drop": "delta.turn = max(delta.turn, ...)"},
+        **{"in": "_settle_claims", "drop": "delta.turn = max(delta.turn, ...)"},
     ),
     _own(
         8,
