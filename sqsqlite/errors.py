@@ -461,7 +461,11 @@ class CommitInDoubt(StoreError):
 
 
 class Corrupt(StoreError):
-    """The file is damaged. What to do: `sqsqlite check`, then restore a backup."""
+    """The file is damaged; where one row or queue is, the message names it.
+
+    What to do: `sqsqlite check`, which names what is damaged and what to do about it; else restore a backup, or `dump`
+    what can be read and `load` it into a new file.
+    """
 
 
 class InputOutputError(StoreError):

@@ -202,6 +202,28 @@ WHERE q.holds_dead_letters = 0
 LIMIT 20
 """
 
+FIND_ODD_MESSAGES = """
+-- Ids and digests have their lengths, and attributes are JSON.
+SELECT id
+FROM sqs_messages
+WHERE length(message_id) <> 16 OR length(body_md5) <> 16 OR NOT json_valid(coalesce(attributes, '[]'))
+LIMIT 20
+"""
+
+FIND_ODD_QUEUES = """
+-- What no CreateQueue accepts.
+SELECT name
+FROM sqs_queues
+WHERE typeof(name) <> 'text'
+    OR delay_seconds NOT BETWEEN 0 AND 1209600
+    OR message_retention_period_seconds NOT BETWEEN 60 AND 1209600
+    OR visibility_timeout_seconds NOT BETWEEN 0 AND 43200
+    OR receive_message_wait_time_seconds NOT BETWEEN 0 AND 20
+    OR maximum_message_size_bytes < 1024
+    OR fifo NOT IN (0, 1)
+LIMIT 20
+"""
+
 LIST_BODIES = """
 -- The body's bytes as they are, so that bytes that are no UTF-8 are a finding and not an error.
 SELECT id, body_md5, CAST(body AS BLOB), attributes FROM sqs_messages

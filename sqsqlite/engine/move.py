@@ -13,7 +13,7 @@ from sqsqlite.engine.find import find_queue
 from sqsqlite.engine.move_choice import CHUNK_ROWS, NO_SUCH_DESTINATION, Choice, Route, choose
 from sqsqlite.engine.rows import Queue
 from sqsqlite.engine.transfer import transfer
-from sqsqlite.errors import DiskFull
+from sqsqlite.errors import Corrupt, DiskFull
 from sqsqlite.move_filter import MoveFilter
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> No
 
 def _choose_with_room(tx: "Transaction", task: MoveTask, source: Queue, allowed: int) -> Choice:
     """As many messages as there is room to copy on the disk: on a nearly full one, one at a time."""
-    conditions = None if task.filter is None else MoveFilter.from_json(task.filter)
+    conditions = None if task.filter is None else _conditions(task)
     expired_at = source.expired_at(tx.now_ms, tx.settings.jumps)
     route = Route(source, task.destination_arn, conditions, task.started_at, task.last_message_id, expired_at)
     cursor = task.cursor_sent_at, task.cursor_id
@@ -143,6 +143,14 @@ def _choose_with_room(tx: "Transaction", task: MoveTask, source: Queue, allowed:
         choice = choose(tx.execute, tx.now_ms, route, cursor, min(allowed, 1))
         tx.require_room(choice.size_bytes)
     return choice
+
+
+def _conditions(task: MoveTask) -> MoveFilter:
+    assert task.filter is not None
+    try:
+        return MoveFilter.from_json(task.filter)
+    except (TypeError, ValueError) as error:
+        raise Corrupt(f"sqs_move_tasks, task {task.task_id}: its filter can't be read") from error
 
 
 # --- the rate: a task's due_at moves on by what its messages take

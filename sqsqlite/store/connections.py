@@ -70,7 +70,7 @@ def connect(
                 f"journal_size_limit = {JOURNAL_SIZE_LIMIT}",
             ):
                 connection.execute(f"PRAGMA {pragma}").fetchall()
-        except dbapi.Error as error:
+        except (dbapi.Error, UnicodeError) as error:  # the second: SQLite quotes a damaged schema
             connection.close()
             raise translate(error, path) from error
         foreign.opened(foreign.identity(path), connection)

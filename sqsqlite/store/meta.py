@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqsqlite import statements_file as sql
+from sqsqlite.errors import Corrupt
 from sqsqlite.store.clock import Clock, FileClock, WallClock
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.jumps import Jumps
@@ -35,13 +36,20 @@ class Meta:
 
 
 def read(connection: Connection) -> Meta:
-    """Read `sqs_meta`."""
+    """Read `sqs_meta`.
+
+    Raises:
+        Corrupt: the file's id or secret is missing.
+    """
     rows = {name: (number, value) for name, number, value in connection.execute(sql.SELECT_META)}
+    file_id, secret = (rows.get(name, (None, None))[1] for name in ("file_id", "secret"))
+    if not (isinstance(file_id, bytes) and isinstance(secret, bytes)):
+        raise Corrupt("the file is damaged: its id or its secret is missing from sqs_meta: restore a backup")
     offset_ms, of_boot = rows.get("boot", (None, None))
     difference_ms, noted_at = rows.get("difference", (0, b"0"))
     return Meta(
-        rows["file_id"][1],
-        rows["secret"][1],
+        file_id,
+        secret,
         of_boot,
         offset_ms,
         Jumps.from_bytes(rows.get("jumps", (None, None))[1]),

@@ -7,7 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from sqsqlite.errors import (
     DiskFull,
@@ -26,6 +26,7 @@ from sqsqlite.store.commit import GroupCommit
 from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, disconnect
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.damage import warn_of_damage
+from sqsqlite.store.diagnosis import ODD, damage_behind
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
 from sqsqlite.store.hints import Hints
@@ -186,7 +187,12 @@ class Store:
             raise self._closed_error()
         # Told here, not by the turnstile alone: behind a leader that waits for this very thread it would take 30 s.
         self.turnstile.refuse_holder()
-        return self._group_commit.run(operation, *arguments)
+        try:
+            return self._group_commit.run(operation, *arguments)
+        except ODD as error:
+            if (damage := damage_behind(self, error)) is not None:
+                raise damage from error
+            raise
 
     def join(self, connection: Connection, operation: Callable[..., R], *arguments: Any) -> R:
         """Run an operation inside the transaction that an application's connection has begun."""
@@ -215,9 +221,18 @@ class Store:
                     tx.execute("RELEASE sqs_operation")
                 raise
             tx.execute("RELEASE sqs_operation")
-        except dbapi.Error as error:
-            raise translate(error, self.path) from error
+        except ODD as error:
+            self._raise_typed(error)
         return result
+
+    def _raise_typed(self, error: Exception) -> NoReturn:
+        """Raise an error of the driver's, or an odd one, as what it means; else as it is."""
+        typed = translate(error, self.path) if isinstance(error, dbapi.Error) else error
+        if typed is error:
+            typed = damage_behind(self, error) or error
+        if typed is error:
+            raise error
+        raise typed from error
 
     @property
     def transaction_of_thread(self) -> Transaction | None:
@@ -323,22 +338,22 @@ class Store:
             within: an application's connection whose transaction to read in.
         """
         tx = self._open_in_thread() if within is None else self.application.transaction_of(within)
-        if tx is not None and (within is not None or not self._is_another_tasks()):
-            with neutral(tx.connection):
-                yield tx.connection
-            return
-        if self.closed:
-            raise self._closed_error()
-        with self.readers.lent() as connection:
-            try:
+        try:
+            if tx is not None and (within is not None or not self._is_another_tasks()):
+                with neutral(tx.connection):
+                    yield tx.connection
+                return
+            if self.closed:
+                raise self._closed_error()
+            with self.readers.lent() as connection:
                 connection.execute("BEGIN")
                 try:
                     yield connection
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
-            except dbapi.Error as error:
-                raise translate(error, self.path) from error
+        except ODD as error:
+            self._raise_typed(error)
 
     # --- the application's connections
 

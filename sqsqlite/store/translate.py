@@ -75,6 +75,8 @@ def is_full(error: BaseException, path: Path) -> bool:
 
 def translate(error: Exception, path: Path) -> Exception:
     """The typed error to raise from one of the driver's; errors that are bugs of ours come back unchanged."""
+    if isinstance(error, UnicodeError):
+        return Corrupt(f"{path}: the file is damaged: a name in its schema is not UTF-8: restore a backup")
     found = _TEXTS.get(FULL if is_full(error, path) else primary_code(error))
     if found is not None:
         kind, text = found

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sqsqlite.errors import StoreError
+from sqsqlite.errors import Corrupt, SQSQLiteError
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.interrupts import Signal
 
@@ -89,8 +89,11 @@ class Upkeep:
     def opened(self) -> None:
         """Go on with the move tasks that a process before has left."""
         self._visit_at = time.monotonic() + LOOK_EVERY
-        with self._store.reading() as connection:
-            self._move_at = self._chores.next_move_at(connection.execute, self._worker)
+        try:
+            with self._store.reading() as connection:
+                self._move_at = self._chores.next_move_at(connection.execute, self._worker)
+        except Corrupt:
+            return  # a file whose move tasks can't be read must open: its messages may be whole, `dump` saves them
         if self._move_at is not None:
             self._start()
             self._work.set()
@@ -132,7 +135,7 @@ class Upkeep:
                 return
             try:
                 self._round()
-            except (StoreError, dbapi.Error):
+            except (SQSQLiteError, dbapi.Error):
                 # Busy, a full disk, a closed store: whoever writes next meets the error itself; upkeep tries again
                 # with the next commit, and with a move task, which nobody's commit need follow, after a while.
                 self._look_at = time.monotonic() + LOOK_EVERY
@@ -256,7 +259,7 @@ class Upkeep:
                 self._store.write(self._chores.move_chunk, self._worker)
             if self._has_moved:
                 self._store.write(self._chores.leave_moves, self._worker)
-        except (StoreError, dbapi.Error):
+        except (SQSQLiteError, dbapi.Error):
             return  # the next process finds it
 
     def after_fork_in_child(self) -> None:

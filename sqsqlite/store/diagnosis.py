@@ -1,0 +1,79 @@
+"""Why did an operation fail as it never does? Because the file is damaged, or because of a bug of ours."""
+
+from typing import TYPE_CHECKING
+
+from sqsqlite import statements_operations as find
+from sqsqlite.errors import Corrupt, SQSQLiteError
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import CORRUPT, NOTADB, primary_code
+
+if TYPE_CHECKING:
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.store import Store
+
+ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, dbapi.Error)
+"""What working with rows raises that break their schema; and what bugs raise."""
+
+# SQLite's result codes of the same kind: an error in a statement, too big, a constraint, a wrong type. 0: the driver's.
+_ODD_CODES = (0, 1, 18, 19, 20)
+
+# Nothing in a sound file. Without those that a wrong clock makes find something.
+_INVARIANTS = (
+    find.FIND_LEASES_WITHOUT_MESSAGE,
+    find.FIND_MESSAGES_WITHOUT_LEASE,
+    find.FIND_REUSABLE_IDS,
+    find.FIND_LEASES_WITHOUT_EPOCH,
+    find.FIND_QUEUES_WITHOUT_EPOCH,
+    find.FIND_WRONG_COUNTS,
+    find.FIND_ODD_LEASES,
+    find.FIND_LEASES_WITHOUT_GROUP,
+    find.FIND_GROUPS_WITHOUT_LEASE,
+    find.FIND_DEAD_LETTERS_WITHOUT_LEASE,
+    find.FIND_ODD_MESSAGES,
+    find.FIND_ODD_QUEUES,
+)
+
+
+def damage_behind(store: "Store", error: Exception) -> Corrupt | None:
+    """The error to raise in place of one of `ODD`, if the file is damaged. None: the error stays what it is.
+
+    Requests are checked before their operations run, so a sound file gives none of these. Looks through the whole file,
+    outside the transaction that has failed.
+    """
+    if isinstance(error, SQSQLiteError):
+        return None
+    if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
+        return None
+    # What a request holds was decoded before: this is what a row holds.
+    why = "a text in it can't be decoded" if isinstance(error, ValueError) else _find_damage(store)
+    if why is None:
+        return None
+    return Corrupt(
+        f"{store.path}: the file is damaged: {why}: run `sqsqlite check` ({type(error).__name__}: {error})"
+    )
+
+
+def _find_damage(store: "Store") -> str | None:
+    with store.readers.lent() as connection:
+        try:
+            connection.execute("BEGIN")
+            try:
+                return _damage(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        except UnicodeError:
+            return "its schema can't be decoded"
+        except dbapi.Error as error:
+            if primary_code(error) in (CORRUPT, NOTADB):
+                return str(error)
+            return None
+
+
+def _damage(connection: "Connection") -> str | None:
+    [(line,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if line != "ok":
+        return str(line).replace("\n", " ")
+    if any(connection.execute(statement).fetchone() for statement in _INVARIANTS):
+        return "its rows do not fit together"
+    return None

@@ -1,0 +1,90 @@
+"""Rows that break their schema make an operation fail: with a name for it, and only where the file is damaged."""
+
+import contextlib
+
+import pytest
+
+import sqsqlite
+from sqsqlite import errors
+from sqsqlite.store.store import Store
+
+
+def damage(sqs, *statements: str) -> None:
+    with sqs.transaction() as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "step"),
+    [
+        ("DELETE FROM sqs_queue_counts", lambda queue: queue.receive()),
+        ("DELETE FROM sqs_queue_counts", lambda queue: queue.attributes),
+        ("DELETE FROM sqs_message_groups", lambda queue: queue.send("x", group_id="g")),
+        ("UPDATE sqs_queues SET message_retention_period_seconds = 9e17", lambda queue: queue.receive()),
+        ("UPDATE sqs_queues SET redrive_allow_policy = '{'", lambda queue: queue.attributes),
+        ("UPDATE sqs_queues SET policy = CAST(x'ff' AS TEXT)", lambda queue: queue.attributes),
+    ],
+)
+def test_an_operation_that_fails_does_so_with_an_error_of_ours(sqs, statement, step):
+    queue = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
+    queue.send_many([{"body": str(place), "group_id": "g"} for place in range(3)])
+    damage(sqs, statement)
+    with contextlib.suppress(errors.SQSQLiteError):
+        step(queue)
+
+
+def test_a_bug_of_ours_in_a_sound_file_stays_what_it_is(sqs, queue):
+    """Nobody is to restore a backup because of it."""
+    store: Store = sqs._store
+
+    def bug(tx):
+        tx.execute("INSERT INTO sqs_queue_tags VALUES (1, 'a', 'b')")
+        return None + 1
+
+    with pytest.raises(TypeError, match="NoneType"):
+        store.write(bug)
+    with pytest.raises(TypeError, match="NoneType"), sqs.transaction():
+        store.write(bug)
+    with pytest.raises(TypeError, match="unhashable"), store.reading():
+        hash([])
+
+
+def test_the_same_error_in_a_damaged_file_is_corrupt_and_keeps_its_cause(sqs, queue):
+    queue.send("one")
+    damage(sqs, "DELETE FROM sqs_messages")
+
+    def odd(tx):
+        return None + 1
+
+    for step in (lambda: sqs._store.write(odd), lambda: joined(sqs, odd)):
+        with pytest.raises(errors.Corrupt, match="sqsqlite check") as caught:
+            step()
+        assert isinstance(caught.value.__cause__, TypeError)
+
+
+def joined(sqs, operation):
+    with sqs.transaction():
+        sqs._store.write(operation)
+
+
+@pytest.mark.parametrize("name", ["file_id", "secret"])
+def test_a_file_without_its_own_facts_does_not_open(sqs, path, name):
+    damage(sqs, f"DELETE FROM sqs_meta WHERE name = '{name}'")
+    sqs.close()
+    with pytest.raises(errors.Corrupt, match="sqs_meta"):
+        sqsqlite.connect(path)
+
+
+def test_a_file_whose_move_tasks_cannot_be_read_opens(sqs, queue, path):
+    queue.send("one")
+    with sqs._store.reading() as connection:
+        [page] = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'sqs_move_tasks'"
+        ).fetchone()
+    sqs.close()
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 2048 : page * 2048] = b"\xff" * 2048
+    path.write_bytes(data)
+    with sqsqlite.connect(path) as again:
+        assert [message.body for message in again.queue("orders").peek()] == ["one"]
