@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
 from sqsqlite.cli.options import given
 from sqsqlite.cli.progress import Progress
 from sqsqlite.cli.queue_names import QueueName
@@ -103,6 +103,8 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
 
     All queues, unless some are named, as they are at one instant: settings, tags, and each message with all that
     `sqsqlite load` needs to make it again. Changes nothing: messages in flight are written too, and stay in flight.
+
+    Of a damaged file it writes what can be read, names the rest on standard error, and exits with 4.
     """
     line: CommandLine = context.obj
     given(context).setdefault("output", "jsonl")  # also on a terminal: it is no table
@@ -115,8 +117,10 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
 
     progress = _Counted(io.BytesIO(), shown=not line.options.get("quiet"), done="dumped")
 
+    damaged: list[str] = []
+
     def rows() -> Iterator[dict[str, Any]]:
-        for found in dumps.dump(store, queues, LOCAL):
+        for found in dumps.dump(store, queues, LOCAL, passed_by=damaged.append):
             progress.advance(isinstance(found, DumpedMessage))
             yield to_row(found)
 
@@ -124,7 +128,11 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
         line.print_rows(rows())
     finally:
         progress.clear()
+        for told in damaged:
+            click.echo(f"damaged: {told}", err=True)
     line.say(progress.summary)
+    if damaged:
+        raise Failure(f"{line.path}: damaged: what could not be read is not in the dump", PARTIAL)
 
 
 @click.command("load")

@@ -236,17 +236,42 @@ SELECT name FROM sqs_queues WHERE account_id = :account_id ORDER BY name
 """
 
 DUMP_MESSAGES = """
--- The messages of some epochs, oldest row first, in one pass over the leases' row ids: the plus keeps the planner
--- from an index, after which it would sort whole bodies.
+-- The next messages of some epochs, oldest row first, by the leases' row ids: the plus keeps the planner from an index,
+-- after which it would sort whole bodies. A lease without a message is among them.
 SELECT
-    l.epoch_id, m.message_id, m.body, m.attributes, m.group_id, m.trace_header, m.sender_id, l.deduplication_id,
-    CASE WHEN l.group_key IS NOT NULL THEN l.id END, l.sent_at, l.first_received_at, l.receive_count,
-    l.queue_receive_count, l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
+    l.id, l.epoch_id, m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    l.deduplication_id, l.sent_at, l.first_received_at, l.receive_count, l.queue_receive_count,
+    l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
 FROM sqs_leases AS l
-CROSS JOIN sqs_messages AS m ON m.id = l.id
+LEFT JOIN sqs_messages AS m ON m.id = l.id
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
-WHERE +l.epoch_id IN (SELECT value FROM json_each(:epoch_ids))
+WHERE +l.epoch_id IN (SELECT value FROM json_each(:epoch_ids)) AND l.id > :after_id
 ORDER BY l.id
+LIMIT :max_messages + 0
+"""
+
+DUMP_MESSAGE = """
+-- DUMP_MESSAGES for one row, where damage keeps several from being read.
+SELECT
+    l.id, l.epoch_id, m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    l.deduplication_id, l.sent_at, l.first_received_at, l.receive_count, l.queue_receive_count,
+    l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
+FROM sqs_leases AS l
+LEFT JOIN sqs_messages AS m ON m.id = l.id
+LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
+WHERE l.id = :id
+"""
+
+NEXT_LEASE = """
+SELECT id FROM sqs_leases WHERE id > :after_id ORDER BY id LIMIT 1
+"""
+
+LIST_LEASES_BY_INDEX = """
+-- What the index alone knows of the leases of an epoch, where their own pages can't be read.
+SELECT id, epoch_id, sent_at
+FROM sqs_leases INDEXED BY sqs_ix_leases_age
+WHERE epoch_id = :epoch_id AND id > :after_id AND id < :before_id
+ORDER BY id
 """
 
 INSERT_LOADED_LEASE = """

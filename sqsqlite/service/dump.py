@@ -1,12 +1,13 @@
 """Writing queues and their messages out as JSON lines."""
 
-import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite import queue_attributes, statements_operations
 from sqsqlite import statements_queues as sql
+from sqsqlite.engine.unreadable import UUID_BYTES, check_message, line
+from sqsqlite.errors import Corrupt, QueueDoesNotExist
 from sqsqlite.message_attributes import load_attributes
 from sqsqlite.names import queue_arn
 from sqsqlite.service import lookup
@@ -21,6 +22,11 @@ from sqsqlite.service.dump_lines import (
 )
 from sqsqlite.service.messages import uuid_text
 from sqsqlite.service.queues import exact_counts
+from sqsqlite.service.rescue import Rescue, Stored
+from sqsqlite.store.damage import warn_of_damage
+from sqsqlite.store.diagnosis import ODD
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import CORRUPT, is_undecodable, primary_code
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
@@ -31,10 +37,17 @@ if TYPE_CHECKING:
 
 # What GetQueueAttributes tells and nobody can set.
 _TOLD_ONLY = ("Approximate", "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn")
-_PAGE = 200
+_TEXTS = frozenset((str, type(None)))
+_LARGEST = 2**53  # that a dump can have: dump_lines.Number
 
 
-def dump(store: "Store", queue_urls: Sequence[str], caller: "Caller") -> Iterator[Line]:
+def dump(
+    store: "Store",
+    queue_urls: Sequence[str],
+    caller: "Caller",
+    *,
+    passed_by: Callable[[str], None] | None = None,
+) -> Iterator[Line]:
     """Queues as they are at one instant, all their messages with them; nothing is changed.
 
     A message in flight is among them like any other: whoever loads the dump gets it, whatever its present holder does.
@@ -42,23 +55,52 @@ def dump(store: "Store", queue_urls: Sequence[str], caller: "Caller") -> Iterato
 
     Args:
         queue_urls: names, URLs or ARNs; none: all queues of the account.
+        passed_by: is told of what is damaged, a line for each message, queue or stretch of rows, and the dump goes on
+            without it. Without this they are logged as warnings.
 
     Raises:
         QueueDoesNotExist: as said, before the first line.
+        Corrupt: too damaged to find the queues.
     """
+    passed_by = passed_by or (lambda line: warn_of_damage(store.path, [line]))
     with store.reading() as connection:
         now_ms = store.clock.now_ms()
         names = queue_urls or _all_names(connection, caller)
-        found = [lookup.find_row(connection.execute, name, caller) for name in names]
-        rows = list({row["id"]: row for row in found}.values())
+        found = [
+            row for name in names if (row := _find(connection, name, caller, passed_by, bool(queue_urls)))
+        ]
+        rows = {row["id"]: row for row in found}
+        lines = {}
+        for row in list(rows.values()):
+            try:
+                lines[row["id"]] = _queue(connection, row, store.settings, now_ms)
+            except ODD as error:
+                passed_by(f"queue {row['name']} is damaged ({error}): it is left out, with its messages")
+                del rows[row["id"]]
         yield DumpStart(version=FORMAT_VERSION, dump_id=secrets.token_hex(16), dumped_at=now_ms)
-        for row in rows:
-            yield _queue(connection, row, store.settings, now_ms)
+        yield from lines.values()
         count = 0
-        for message in _messages(connection, rows, now_ms, store.settings.jumps):
+        for message in _messages(connection, list(rows.values()), now_ms, passed_by, store.settings.jumps):
             yield message
             count += 1
         yield DumpEnd(messages=count)
+
+
+def _find(
+    connection: "Connection", name: str, caller: "Caller", passed_by: Callable[[str], None], is_named: bool
+) -> dict[str, Any] | None:
+    """A queue's row, unless it is damaged. One that was not asked for by name is not missed either."""
+    try:
+        return lookup.find_row(connection.execute, name, caller)
+    except dbapi.Error as error:
+        if not (is_undecodable(error) or primary_code(error) == CORRUPT):
+            raise
+        passed_by(f"queue {name} is damaged: its row can't be read; it is left out, with its messages")
+    except QueueDoesNotExist:
+        if is_named:
+            raise
+        passed_by(f"queue {name!r} is damaged: its name is none that a queue can have")
+    return None
 
 
 def _all_names(connection: "Connection", caller: "Caller") -> list[str]:
@@ -78,39 +120,97 @@ def _queue(connection: "Connection", row: dict[str, Any], settings: "Settings", 
 
 
 def _messages(
-    connection: "Connection", rows: list[dict[str, Any]], now_ms: int, jumps: "Jumps"
+    connection: "Connection",
+    rows: list[dict[str, Any]],
+    now_ms: int,
+    passed_by: Callable[[str], None],
+    jumps: "Jumps",
 ) -> Iterator[DumpedMessage]:
     queues = {row["epoch_id"]: row for row in rows}
-    cursor = connection.execute(statements_operations.DUMP_MESSAGES, {"epoch_ids": json.dumps(list(queues))})
-    while page := cursor.fetchmany(_PAGE):
-        for found in page:
-            queue = queues[found[0]]
-            sent_at = found[9]
-            if sent_at > jumps.expired_at(queue["message_retention_period_seconds"], now_ms):
-                yield _message(queue["name"], found[1:], now_ms)
+    for found in Rescue(connection, queues.keys(), passed_by).rows():
+        queue = queues[found.epoch_id]
+        if not _is_plain(found):
+            try:
+                found = _mended(found, queue["name"], now_ms, passed_by)  # noqa: PLW2901
+            except Corrupt as error:
+                passed_by(line(found.id, queue["name"], error))
+                continue
+        if found.sent_at > jumps.expired_at(queue["message_retention_period_seconds"], now_ms):
+            try:
+                yield _message(queue, found, now_ms)
+            except ValueError:
+                passed_by(line(found.id, queue["name"], "its attributes can't be decoded"))
 
 
-def _message(queue: str, found: tuple[Any, ...], now_ms: int) -> DumpedMessage:
-    message_id, body, attributes, group_id, trace_header, sender_id, deduplication_id, sequence, *lease = (
-        found
+def _is_plain(found: Stored) -> bool:
+    """Whether all is as a healthy file has it, so far as a look shows that costs next to nothing."""
+    message = found.message
+    first = found.first_received_at
+    return (
+        message is not None
+        and type(message.body) is str
+        and type(message.message_id) is bytes
+        and len(message.message_id) == UUID_BYTES
+        and type(message.attributes) in _TEXTS
+        and type(message.group_id) in _TEXTS
+        and type(message.trace_header) in _TEXTS
+        and type(message.sender_id) in _TEXTS
+        and type(found.deduplication_id) in _TEXTS
+        and type(found.source_arn) in _TEXTS
+        and type(found.sent_at) is type(found.visible_at) is int
+        and type(found.receive_count) is type(found.queue_receive_count) is int
+        and 0 <= found.sent_at <= _LARGEST
+        and 0 <= found.visible_at <= _LARGEST
+        and 0 <= found.receive_count <= _LARGEST
+        and 0 <= found.queue_receive_count <= _LARGEST
+        and (first is None or (type(first) is int and 0 <= first <= _LARGEST))
     )
-    sent_at, first_received_at, receive_count, queue_receive_count, visible_at, received, *source = lease
+
+
+def _mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str], None]) -> Stored:
+    """A damaged row whose message is whole: what it cannot have counts as never received, and sent now.
+
+    Raises:
+        Corrupt: why the message itself can't be dumped.
+    """
+    if found.message is None:
+        raise Corrupt("its row in sqs_messages is missing")
+    check_message(found.message)
+    told = "its lease is damaged: dumped with the times and counts that can be read"
+    passed_by(line(found.id, queue_name, told))
+    plain = Stored(found.id, found.epoch_id, found.message, sent_at=now_ms)
+    numbers = ("sent_at", "first_received_at", "receive_count", "queue_receive_count", "visible_at")
+    kept: dict[str, Any] = {
+        name: number
+        for name in numbers
+        if type(number := getattr(found, name)) is int and 0 <= number <= _LARGEST
+    }
+    if isinstance(found.deduplication_id, str):
+        kept["deduplication_id"] = found.deduplication_id
+    return plain._replace(**kept)
+
+
+def _message(queue: dict[str, Any], found: Stored, now_ms: int) -> DumpedMessage:
+    message = found.message
+    assert message is not None
     return DumpedMessage(
-        queue=queue,
-        message_id=uuid_text(message_id),
-        body=body,
-        attributes=load_attributes(attributes) if attributes else {},
-        group_id=group_id,
-        deduplication_id=deduplication_id,
-        sequence=sequence,
-        trace_header=trace_header,
-        sender_id=sender_id,
-        sent_at=sent_at,
-        delayed_until=visible_at if visible_at > now_ms and not received else None,
-        first_received_at=first_received_at,
-        receive_count=receive_count,
-        queue_receive_count=queue_receive_count,
+        queue=queue["name"],
+        message_id=uuid_text(message.message_id),
+        body=message.body,
+        attributes=load_attributes(message.attributes) if message.attributes else {},
+        group_id=message.group_id,
+        deduplication_id=found.deduplication_id,
+        sequence=found.id if queue["fifo"] else None,
+        trace_header=message.trace_header,
+        sender_id=message.sender_id,
+        sent_at=found.sent_at,
+        delayed_until=found.visible_at if found.visible_at > now_ms and not found.received else None,
+        first_received_at=found.first_received_at,
+        receive_count=found.receive_count,
+        queue_receive_count=found.queue_receive_count,
         dead_letter=None
-        if source[0] is None
-        else Provenance(source_arn=source[0], receive_count=source[1], moved_at=source[2]),
+        if found.source_arn is None or found.source_receive_count is None or found.moved_at is None
+        else Provenance(
+            source_arn=found.source_arn, receive_count=found.source_receive_count, moved_at=found.moved_at
+        ),
     )
