@@ -14,7 +14,9 @@ from sqsqlite.cli.progress import Progress
 from sqsqlite.cli.queue_names import QueueName
 
 if TYPE_CHECKING:
+    from sqsqlite.service.check import Finding
     from sqsqlite.service.load import Loaded
+    from sqsqlite.store.store import Store
 
 _PATH = click.Path(path_type=Path)
 
@@ -63,32 +65,61 @@ def restore(line: CommandLine, source: Path, target: Path | None) -> None:
 
 @click.command("check")
 @click.option("--quick", is_flag=True, help="Do not compare the indexes with their tables.")
+@click.option("--bodies", is_flag=True, help="Also compute each body's MD5.")
 @click.option(
-    "--bodies", is_flag=True, help="Also compute each body's MD5 and read each message's attributes."
+    "--set-aside", metavar="FILE", type=_PATH, help="Write damaged messages to FILE, then delete them."
 )
+@click.option("--yes", is_flag=True, help="Set aside without asking first.")
 @click.pass_obj
-def check(line: CommandLine, quick: bool, bodies: bool) -> None:
+def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, yes: bool) -> None:
     r"""Check the file for damage.
 
     \b
       sqsqlite check
       sqsqlite check --bodies
+      sqsqlite check --set-aside damaged.jsonl
 
     SQLite's own checks, then what must hold between queues, messages, leases and counts. May run while the file is in
     use. Prints what is wrong and what to do about it, a line each, and exits with 1 if there is something.
+
+    --set-aside writes each damaged message to FILE, as JSON lines with what can be read of it, bytes in Base64. It
+    syncs FILE, then deletes the messages. Where pages of the file are damaged it changes nothing.
     """
     store = line.open()
-    from sqsqlite.service import check as checks
-
-    progress = _Steps(shown=not line.options.get("quiet"))
-    try:
-        found = checks.check(store, quick=quick, bodies=bodies, progress=progress.begin)
-    finally:
-        progress.clear()
+    found = _check(line, store, quick=quick, bodies=bodies)
+    if set_aside is not None and found and _set_aside(line, store, set_aside, yes=yes):
+        found = _check(line, store, quick=quick, bodies=bodies)
     line.print_rows(({"finding": one.what, "what_to_do": one.advice} for one in found), endless=True)
     if found:
         raise Failure(f"{line.path}: {len(found)} {'finding' if len(found) == 1 else 'findings'}", FAILED)
     line.say(f"{line.path}: sound")
+
+
+def _check(line: CommandLine, store: "Store", *, quick: bool, bodies: bool) -> "list[Finding]":
+    from sqsqlite.service import check as checks
+
+    progress = _Steps(shown=not line.options.get("quiet"))
+    try:
+        return checks.check(store, quick=quick, bodies=bodies, progress=progress.begin)
+    finally:
+        progress.clear()
+
+
+def _set_aside(line: CommandLine, store: "Store", target: Path, *, yes: bool) -> bool:
+    """Set the damaged messages aside. False: there are none."""
+    from sqsqlite.service import set_aside
+
+    damaged = set_aside.damaged_messages(store)
+    if not damaged:
+        line.say("no message is damaged: nothing to set aside")
+        return False
+    for message in damaged:
+        line.say(f"damaged: {message}")
+    count = f"{len(damaged):,} damaged {'message' if len(damaged) == 1 else 'messages'}"
+    line.confirm(f"Write {count} to {target} and delete them from {line.path}", yes=yes)
+    set_aside.set_aside(store, damaged, target)
+    line.say(f"{count} set aside in {target}")
+    return True
 
 
 @click.command("dump")

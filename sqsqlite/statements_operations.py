@@ -226,7 +226,28 @@ LIMIT 20
 
 LIST_BODIES = """
 -- The body's bytes as they are, so that bytes that are no UTF-8 are a finding and not an error.
-SELECT id, body_md5, CAST(body AS BLOB), attributes FROM sqs_messages
+SELECT id, body_md5, CAST(body AS BLOB) FROM sqs_messages
+"""
+
+LIST_STORED_MESSAGES = """
+-- The leases of all queues with their messages, or without. What was purged is the sweeper's.
+SELECT
+    l.id, m.id AS stored_id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
+    q.name AS queue, l.sent_at, l.receive_count, l.first_received_at, l.deduplication_id
+FROM sqs_leases AS l
+CROSS JOIN sqs_epochs AS e ON e.id = l.epoch_id
+CROSS JOIN sqs_queues AS q ON q.id = e.queue_id AND q.epoch_id = e.id
+LEFT JOIN sqs_messages AS m ON m.id = l.id
+ORDER BY l.id
+"""
+
+SELECT_LEASE_AND_QUEUE = """
+-- By row ids; no queue where it was purged meanwhile.
+SELECT l.epoch_id, l.group_key, q.id
+FROM sqs_leases AS l
+LEFT JOIN sqs_epochs AS e ON e.id = l.epoch_id
+LEFT JOIN sqs_queues AS q ON q.id = e.queue_id AND q.epoch_id = e.id
+WHERE l.id = :id
 """
 
 # --- dump and load ----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqsqlite import statements_file as sql
 from sqsqlite import statements_operations as find
 from sqsqlite.digests import md5_of_body
-from sqsqlite.message_attributes import load_attributes
+from sqsqlite.service.set_aside import find_damaged, is_about_a_value
 from sqsqlite.store import migrate
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import CORRUPT, primary_code
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _RESTORE = "restore a backup; or `dump` what can be read and `load` it into a new file"
 _REBUILD = "`dump` the queues and `load` them into a new file, which takes along what is whole"
+_SET_ASIDE = "`sqsqlite check --set-aside FILE` writes it to FILE and deletes it"
 _UPKEEP = "nothing is lost; it takes up room until you `dump` and `load` into a new file"
 
 
@@ -46,7 +47,7 @@ INVARIANTS = (
         "a message for each lease",
         find.FIND_LEASES_WITHOUT_MESSAGE,
         "lease {0} has no message: its body is lost",
-        _RESTORE,
+        _SET_ASIDE,
     ),
     Invariant(
         "a lease for each message",
@@ -144,7 +145,7 @@ def check(
 
     Args:
         quick: SQLite's quick_check instead of its integrity_check: indexes are not compared with their tables.
-        bodies: also compute the MD5 of each body and read each message's attributes.
+        bodies: also compute the MD5 of each body.
         progress: is told what is looked at next.
 
     Returns:
@@ -168,7 +169,7 @@ def _findings(
     progress(pragma)
     damage = [row[0] for row in connection.execute(f"PRAGMA {pragma}(20)") if row[0] != "ok"]
     yield from (Finding(f"SQLite: {line}".replace("\n", " "), _RESTORE) for line in damage)
-    if damage:
+    if not all(map(is_about_a_value, damage)):
         return
     progress("foreign keys")
     for table, row_id, parent, _ in connection.execute("PRAGMA foreign_key_check"):
@@ -183,6 +184,10 @@ def _findings(
         progress(invariant.name)
         for row in connection.execute(invariant.statement, _parameters(invariant, now_ms)):
             yield Finding(invariant.words.format(*row), invariant.advice)
+    progress("messages")
+    for message in find_damaged(connection):
+        if message.columns:  # without any it was found above
+            yield Finding(str(message), _SET_ASIDE)
     if bodies:
         progress("bodies")
         yield from _bodies(connection)
@@ -206,11 +211,6 @@ def _in_utf8(stored: bytes, encoding: str) -> bytes:
 
 def _bodies(connection: "Connection") -> Iterator[Finding]:
     encoding = connection.execute("PRAGMA encoding").fetchone()[0]  # an adopted file's is its owner's choice
-    for row_id, body_md5, body, attributes in connection.execute(find.LIST_BODIES):
+    for row_id, body_md5, body in connection.execute(find.LIST_BODIES):
         if md5_of_body(body if encoding == "UTF-8" else _in_utf8(body, encoding)) != body_md5:
             yield Finding(f"message {row_id}: its body does not have the MD5 that was sent", _RESTORE)
-        if attributes is not None:
-            try:
-                load_attributes(attributes)
-            except ValueError as error:
-                yield Finding(f"message {row_id}: its attributes can't be read ({error})", _RESTORE)
