@@ -15,11 +15,11 @@ from pathlib import Path
 from sqsqlite.analytics import statements as sql
 from sqsqlite.analytics.errors import NoFacts
 from sqsqlite.analytics.paths import path_text
-from sqsqlite.errors import CannotOpen, DiskFull, NotAdopted, ReadOnlyFile, StoreError
+from sqsqlite.errors import CannotOpen, Corrupt, DiskFull, NotAdopted, ReadOnlyFile, StoreError
 from sqsqlite.store import create, ddl, driver, meta, mounts
 from sqsqlite.store.connections import Connection, connect, disconnect, uri
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.translate import translate
+from sqsqlite.store.translate import CONSTRAINT, primary_code, translate
 from sqsqlite.store.version import check_version
 
 # Seconds that a file may keep a report waiting. Readers of a WAL wait for nobody; one that recovers it does.
@@ -226,6 +226,8 @@ def _read(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -
         translated = translate(error, path)
         if isinstance(translated, DiskFull):  # the queue's file is not written to
             raise _no_room(facts.path) from error
+        if primary_code(error) == CONSTRAINT:  # the facts' columns are as strict as those they are taken from
+            raise Corrupt(f"{path}: the file is damaged: {error}: run `sqsqlite check`") from error
         raise translated from error
     finally:
         disconnect(connection, path)

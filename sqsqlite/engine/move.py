@@ -109,9 +109,9 @@ def _work_on(tx: "Transaction", task: MoveTask, worker: bytes) -> None:
 def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> None:
     due_at = _made_up_from(task, tx.now_ms)
     choice = _choose_with_room(tx, task, source, _allowed(task, due_at, tx.now_ms))
-    for destination, messages in choice.moves.items():
-        transfer(tx, source, destination, messages)
-    moved_count = sum(len(messages) for messages in choice.moves.values())
+    moved_count = sum(
+        transfer(tx, source, destination, messages) for destination, messages in choice.moves.items()
+    )
     failure_reason = task.failure_reason or choice.failure_reason
     rate = task.max_messages_per_second
     due_at = tx.now_ms if rate is None else due_at + _duration_ms(moved_count, rate)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqsqlite import statements_fifo as fifo_sql
 from sqsqlite import statements_moves as sql
-from sqsqlite.engine import fair, groups
+from sqsqlite.engine import fair, groups, unreadable
 from sqsqlite.engine.rows import Queue
+from sqsqlite.store.damage import undecoded
+from sqsqlite.store.driver import dbapi
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -27,16 +29,20 @@ class Movable(NamedTuple):
     moved_at: int | None
 
 
-def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable]) -> None:
-    """Move the messages, in order, to a queue of the same type.
+def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable]) -> int:
+    """Move the messages, in order, to a queue of the same type. Gives how many.
 
     There they are new: id, time of sending, receive count, retention, and on FIFO queues their sequence, last in their
     groups. Content, sender, attributes, group and deduplication id stay. The queue's delay does not apply to them, and
     they are nobody's duplicates. There they count as sent, in the source as deleted.
+
+    A damaged message of a FIFO queue stays if its group can't be read: it would be in none.
     """
+    messages, grouped = _with_groups(tx, source, messages)
+    if not messages:
+        return 0
     ids = json.dumps([message.id for message in messages])
     first_id: int = tx.execute(sql.SELECT_LAST_MESSAGE_ID).fetchone()[0] + 1
-    grouped: list[tuple[int, str]] = sorted(tx.execute(sql.LIST_GROUPS, {"ids": ids}).fetchall())
     tx.execute(sql.COPY_MESSAGES, {"ids": ids, "first_id": first_id})
     if destination.fifo:
         _join_groups(tx, destination, ids, first_id, grouped)
@@ -47,6 +53,29 @@ def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Seq
     _leave_groups(tx, source, messages)
     _count(tx, source, destination, messages)
     tx.wake(destination.id, 0)
+    return len(messages)
+
+
+def _with_groups(
+    tx: "Transaction", source: Queue, messages: Sequence[Movable]
+) -> tuple[Sequence[Movable], list[tuple[int, str]]]:
+    """The messages that can be moved, and (place, group) of those that have a group."""
+    listed = {"ids": json.dumps([message.id for message in messages])}
+    try:
+        rows = tx.execute(sql.LIST_GROUPS, listed).fetchall()
+    except dbapi.Error as error:
+        unreadable.refuse_other(error)
+        with undecoded(tx.connection):
+            rows = tx.execute(sql.LIST_GROUPS, listed).fetchall()
+    grouped: list[tuple[int, str]] = sorted(row for row in rows if isinstance(row[1], str))
+    if not source.fifo or len(grouped) == len(messages):
+        return messages, grouped
+    places = {place for place, _ in grouped}
+    for place, message in enumerate(messages):
+        if place not in places:
+            why = "its group can't be read: it is not moved"
+            tx.damaged.append(unreadable.line(message.id, source.name, why))
+    return [messages[place] for place in sorted(places)], list(enumerate(group for _, group in grouped))
 
 
 def _join_groups(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sqsqlite import statements_file as sql
-from sqsqlite.errors import SchemaTooNew, SchemaTooOld
+from sqsqlite.errors import Corrupt, SchemaTooNew, SchemaTooOld
 from sqsqlite.store import ddl
 
 
@@ -14,9 +14,12 @@ def check_version(connection: Any, path: Path) -> None:
     Raises:
         SchemaTooOld: `sqsqlite db upgrade` brings it here.
         SchemaTooNew: a newer SQSQLite wrote it.
+        Corrupt: its version is no number.
     """
     row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
     version = 0 if row is None else row[0]
+    if not isinstance(version, int):
+        raise Corrupt(f"{path}: the file is damaged: its schema version is {version!r}: restore a backup")
     if version < ddl.SCHEMA_VERSION:
         raise SchemaTooOld(
             f"{path}: schema version {version}, this SQSQLite needs {ddl.SCHEMA_VERSION}: run "

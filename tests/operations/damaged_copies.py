@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import sqsqlite
+from sqsqlite.analytics.facts import take_facts
 from sqsqlite.cli.failures import EXIT_CODES
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.service.caller import LOCAL
@@ -159,6 +160,7 @@ def change_rows(path: Path, chance: random.Random) -> None:
         connection.execute(loose, (text.rstrip(", "), name))
     connection.close()
     connection = dbapi.connect(str(path), isolation_level=None)
+    connection.create_function("chance", 0, chance.random)
     # Bodies, leases and queues more often than the rest.
     weighted = [name for name, _ in tables] + [
         "sqs_messages",
@@ -172,7 +174,7 @@ def change_rows(path: Path, chance: random.Random) -> None:
         if not columns:
             continue
         column, value = chance.choice(columns), chance.choice(ODD_VALUES)
-        some = chance.choice(("1", "random() % 2", "random() % 9 = 0"))
+        some = chance.choice(("1", "chance() < 0.5", "chance() < 0.1"))
         connection.execute(f"UPDATE OR IGNORE {table} SET {column} = {value} WHERE {some}")
     connection.execute("PRAGMA writable_schema = ON")
     for name, sql in tables:
@@ -182,6 +184,7 @@ def change_rows(path: Path, chance: random.Random) -> None:
 
 def delete_rows(path: Path, chance: random.Random) -> None:
     connection = dbapi.connect(str(path), isolation_level=None)
+    connection.create_function("chance", 0, chance.random)
     tables = [
         row[0]
         for row in connection.execute(
@@ -189,7 +192,7 @@ def delete_rows(path: Path, chance: random.Random) -> None:
         )
     ]
     for _ in range(chance.choice((1, 2))):
-        some = chance.choice(("1", "random() % 2", "random() % 9 = 0"))
+        some = chance.choice(("1", "chance() < 0.5", "chance() < 0.1"))
         connection.execute(f"DELETE FROM {chance.choice(tables)} WHERE {some}")
     connection.close()
 
@@ -239,6 +242,9 @@ class Used:
         self.attempt(sqs.stats)
         self.attempt(sqs.metrics)
         self.attempt(sqs.queues)
+        facts = Path(f"{self.path}.facts")
+        facts.unlink(missing_ok=True)
+        self.attempt(take_facts, [self.path], facts)
         for name in QUEUES:
             self._use_queue(sqs, name)
         clock.advance(600)

@@ -170,3 +170,29 @@ def test_following_goes_on_behind_a_whole_page_of_damaged_messages(sqs, queue, c
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 501")
     assert [one.body for one in messages(sqs._store, "orders", LOCAL)] == ["500"]
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@pytest.mark.parametrize("statement", DAMAGES.values(), ids=DAMAGES)
+def test_a_move_task_ends_beside_a_damaged_message(sqs, clock, fifo, statement, caplog):
+    """It moves the healthy ones. A message of no known group stays where it is, on a FIFO queue."""
+    suffix = ".fifo" * fifo
+    dead = sqs.create_queue(f"dead{suffix}", fifo=fifo)
+    queue = sqs.create_queue(f"q{suffix}", fifo=fifo, dead_letter_queue=dead, max_receive_count=1)
+    for body in "abc":
+        queue.send(body, group_id=body, **({"deduplication_id": body} if fifo else {}))
+    queue.receive(10, visibility_timeout=1)
+    clock.advance(2)
+    queue.receive(10)
+    assert len(dead) == 3
+    damage(sqs, statement, 2)
+    task = dead.start_move_task()
+    move_chunk = sqs._store.upkeep._chores.move_chunk
+    for _ in range(3):
+        sqs._store.write(move_chunk, b"a worker")
+        clock.advance(1)
+    [done] = dead.move_tasks()
+    assert (done.task_handle, done.status) == (task.task_handle, "COMPLETED")
+    assert done.moved_count + len(dead) == 3 == len(queue) + len(dead)
+    assert {"a", "c"} <= {message.body for message in queue.receive(10)}
+    assert all(str(found).startswith(("message ", "lease ")) for found in check(sqs._store))

@@ -6,6 +6,8 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
+from sqsqlite.analytics.facts import take_facts
+from sqsqlite.store.driver import dbapi
 from sqsqlite.store.store import Store
 
 
@@ -88,3 +90,26 @@ def test_a_file_whose_move_tasks_cannot_be_read_opens(sqs, queue, path):
     path.write_bytes(data)
     with sqsqlite.connect(path) as again:
         assert [message.body for message in again.queue("orders").peek()] == ["one"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x'ff'", "CAST(x'ff' AS TEXT)"],
+)
+def test_a_reports_snapshot_of_a_damaged_file_names_the_damage(sqs, queue, path, tmp_path, value):
+    """A value that its STRICT table does not allow, and that the snapshot's does not either."""
+    queue.send("one")
+    sqs.close()
+    connection = dbapi.connect(str(path), isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    [strict] = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'sqs_leases'").fetchone()
+    set_sql = "UPDATE sqlite_schema SET sql = ? WHERE name = 'sqs_leases'"
+    connection.execute(set_sql, (strict.replace(" STRICT", ""),))
+    connection.close()
+    connection = dbapi.connect(str(path), isolation_level=None)
+    connection.execute(f"UPDATE sqs_leases SET first_received_at = {value}")
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(set_sql, (strict,))
+    connection.close()
+    with pytest.raises(errors.Corrupt, match="sqsqlite check"):
+        take_facts([path], tmp_path / "facts.db")
