@@ -210,6 +210,17 @@ WHERE length(message_id) <> 16 OR length(body_md5) <> 16 OR NOT json_valid(coale
 LIMIT 20
 """
 
+FIND_ODD_COUNTS = """
+-- So large that one more is no whole number any longer. 2 to the power of 53 is beyond what any file can count.
+SELECT epoch_id
+FROM sqs_queue_counts
+WHERE max(
+    messages, in_flight, delayed, turn, minute_at, sent, received, deleted, dead_lettered, deduplicated, empty_receives,
+    sent_bytes
+) > 9007199254740992
+LIMIT 20
+"""
+
 FIND_ODD_QUEUES = """
 -- What no CreateQueue accepts.
 SELECT name

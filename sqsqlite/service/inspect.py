@@ -208,6 +208,8 @@ def fetch_readable(
     for row in rows:
         try:
             check_message(StoredMessage._make(row[:8]))
+            if any(isinstance(value, bytes) for value in row[8:]):
+                raise Corrupt("its lease is damaged")
         except Corrupt as error:
             lines.append(f"{line(row[0], queue_name, error)}. It is not shown")
         else:

@@ -22,6 +22,10 @@ def damage(sqs, *statements: str) -> None:
     [
         ("DELETE FROM sqs_queue_counts", lambda queue: queue.receive()),
         ("DELETE FROM sqs_queue_counts", lambda queue: queue.attributes),
+        (
+            "UPDATE sqs_queue_counts SET sent = 9223372036854775807",
+            lambda queue: queue.send("x", group_id="g"),
+        ),
         ("DELETE FROM sqs_message_groups", lambda queue: queue.send("x", group_id="g")),
         ("UPDATE sqs_queues SET message_retention_period_seconds = 9e17", lambda queue: queue.receive()),
         ("UPDATE sqs_queues SET redrive_allow_policy = '{'", lambda queue: queue.attributes),
