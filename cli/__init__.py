@@ -83,7 +83,8 @@ def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
             result = verb()
         finally:
             line.close()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except SQSQLiteError as error:
         raise failure_of(error) from error
     except Terminated as error:

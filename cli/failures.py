@@ -22,7 +22,8 @@ EXIT_CODES = {
     FAILED: "an error of SQS or of the file; `code: message` on standard error",
     USAGE: "the command line is not as it should be, or a parameter is of the wrong form",
     EMPTY: "nothing was received (only with --fail-empty)",
-    PARTIAL: "a part failed: entries of a batch, messages of a send, a receive --exec, a redrive or a dump",
+    PARTIAL: "a part failed: entries of a batch, messages of a send, a receive --exec, a redrive or a dump; "
+    "or receive --delete left messages of which --query prints nothing",
     BUSY: "others were writing for the whole of --busy-timeout",
     UPGRADE: "the file's schema is too old: sqsqlite db upgrade",
     INTERRUPTED: "interrupted by Ctrl-C (128 + SIGINT)",

@@ -2,12 +2,15 @@
 
 import io
 import json
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.failures import Failure
+from sqsqlite.cli.printed import search
 
 if TYPE_CHECKING:
     from sqsqlite.cli.table import Column, Table
@@ -25,6 +28,9 @@ class Output:
         query: a compiled JMESPath expression, applied before anything is printed.
         coloured: whether a terminal may be shown colours.
 
+    Attributes:
+        whole: nothing is left out of a table or cut for the screen: what is printed is deleted afterwards.
+
     Raises:
         Failure: the file can't be made, or must not be overwritten.
     """
@@ -38,6 +44,7 @@ class Output:
         query: Any = None,
         coloured: bool = True,
     ) -> None:
+        self.whole = False
         self._form = form
         self._coloured = coloured
         self._query = query
@@ -55,7 +62,7 @@ class Output:
     @property
     def is_terminal(self) -> bool:
         """Whether a human sees it as it comes."""
-        return self._file is None and sys.stdout.isatty()
+        return self._file is None and sys.stdout is not None and sys.stdout.isatty()
 
     @property
     def makes_tables(self) -> bool:
@@ -72,9 +79,27 @@ class Output:
         if self._file is not None:
             self._file.close()
 
+    @property
+    def _out(self) -> IO[str]:
+        if self._file is not None:
+            return self._file
+        if sys.stdout is None:  # Python's own answer to a closed descriptor
+            raise Failure("standard output is closed")
+        return sys.stdout
+
     def flush(self) -> None:
-        """Hand everything over. What is deleted after it was printed is printed for good first."""
-        (self._file or sys.stdout).flush()
+        """Hand everything over."""
+        self._out.flush()
+
+    def sync(self) -> None:
+        """Hand everything over, and a file to the disk: what is deleted next is gone for good."""
+        self.flush()
+        try:
+            number = self._out.fileno()
+        except io.UnsupportedOperation:  # a program that embeds this one collects what is printed
+            return
+        if stat.S_ISREG(os.fstat(number).st_mode):
+            os.fsync(number)
 
     def rows(
         self,
@@ -104,12 +129,12 @@ class Output:
                 self.flush()
             return
         if self._query is not None:
-            self.document(self._query.search(list(rows)), queried=True)
+            self.document(search(self._query, list(rows)), queried=True)
             return
         self._some_rows(rows, columns, default or ("table" if self.is_terminal else "jsonl"), names)
 
     def _one(self, row: Row) -> list[Any]:
-        return [row] if self._query is None else [self._query.search(row)]
+        return [row] if self._query is None else [search(self._query, row)]
 
     def _some_rows(
         self, rows: Iterable[Any], columns: "Sequence[Column]", default: str, names: Sequence[str] = ()
@@ -126,7 +151,7 @@ class Output:
             for row in rows:
                 self._line(_text_line(row, [column.name for column in columns]))
         else:
-            self._table(list(rows), columns)
+            self._table(list(rows), columns, names)
 
     def document(self, value: Any, *, queried: bool = False) -> None:
         """Print one value as the AWS CLI prints it: JSON indented by four, nothing for an empty object.
@@ -135,7 +160,7 @@ class Output:
             queried: the JMESPath expression has been applied already.
         """
         if self._query is not None and not queried:
-            value = self._query.search(value)
+            value = search(self._query, value)
         if value == {}:
             return
         form = self._form or "json"
@@ -147,10 +172,12 @@ class Output:
             for line in text_lines(value):
                 self._line(line)
         else:
-            self._some_rows(_rows_of(value), (), form)
+            rows = list(_rows_of(value))
+            names = dict.fromkeys(name for row in rows if isinstance(row, Mapping) for name in row)
+            self._some_rows(rows, (), form, [*names])
 
     def _line(self, text: str) -> None:
-        (self._file or sys.stdout).write(text + "\n")
+        self._out.write(text + "\n")
 
     def _csv(self, rows: Iterable[Any], names: Sequence[str] = ()) -> None:
         import csv
@@ -160,29 +187,36 @@ class Output:
         columns, count = list(names), 0
         for count, row in enumerate(rows, 1):
             if count == 1:
-                columns = list(row) if isinstance(row, Mapping) else ["value"]
+                columns = columns or (list(row) if isinstance(row, Mapping) else ["value"])
                 writer.writerow(columns)
             writer.writerow([cell_text(value) for value in _cells(row, columns)])
-            (self._file or sys.stdout).write(buffer.getvalue())
+            self._out.write(buffer.getvalue())
             buffer.seek(0)
             buffer.truncate()
         if columns and not count:
             writer.writerow(columns)
-            (self._file or sys.stdout).write(buffer.getvalue())
+            self._out.write(buffer.getvalue())
 
-    def _table(self, rows: list[Any], columns: "Sequence[Column]") -> None:
+    def _table(self, rows: list[Any], columns: "Sequence[Column]", names: Sequence[str]) -> None:
         from sqsqlite.cli.table import Table, plain_columns
 
         if rows:
-            columns = columns or plain_columns(list(rows[0]) if isinstance(rows[0], Mapping) else ["value"])
-            self._table_lines(Table(columns, _width() if self.is_terminal else None), rows, heading=True)
+            first = list(rows[0]) if isinstance(rows[0], Mapping) else ["value"]
+            columns = columns or plain_columns(names or first)
+            self._table_lines(Table(columns, self._width), rows, heading=True)
+
+    @property
+    def _width(self) -> int | None:
+        import shutil
+
+        return shutil.get_terminal_size().columns if self.is_terminal and not self.whole else None
 
     def _endless_table(self, row: Row, columns: "Sequence[Column]") -> None:
         from sqsqlite.cli.table import Table
 
         begins = self._endless is None
         table = self._endless = self._endless or Table(columns, None)
-        table.width = _width()
+        table.width = self._width
         self._table_lines(table, [row], heading=begins)
 
     def _table_lines(self, table: "Table", rows: list[Any], *, heading: bool) -> None:
@@ -247,9 +281,3 @@ def _indented(value: Any) -> str:
 
 def _bold(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m"
-
-
-def _width() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns

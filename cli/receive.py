@@ -10,6 +10,7 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure, code_of
 from sqsqlite.cli.message_rows import received_row
 from sqsqlite.cli.options import span
+from sqsqlite.cli.printed import check_query, prints
 from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column, instant, with_group
 
@@ -22,6 +23,7 @@ _COLUMNS = (
     Column("sent_at", "sent (UTC)", leave=1, shown=instant),
     Column("body", cut=True),
 )
+_ATTRIBUTES = Column("attributes")
 _A_CALL = limits.SQS.max_number_of_messages.high
 _WAIT = limits.SQS.receive_message_wait_time_seconds
 _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
@@ -44,7 +46,7 @@ _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
     metavar="SECONDS",
     help=f"How long they stay hidden, {span(_VISIBILITY_TIMEOUT)}.",
 )
-@click.option("--delete", is_flag=True, help="Delete them once they are printed.")
+@click.option("--delete", is_flag=True, help="Delete what is printed, after it is printed.")
 @click.option("--fail-empty", is_flag=True, help="Exit code 3 when there is none.")
 @click.option("--loop", is_flag=True, help="Go on until interrupted, waiting for more.")
 @click.option(
@@ -79,6 +81,9 @@ def receive(
     rest of its group waits too, so at most ten of a group come until these are deleted, as --exec and --loop --delete
     do on the way.
 
+    With --delete, --query gives one result a message ('[].body'; with --loop 'body'). A message of which it gives
+    nothing, or null, is not deleted: the exit code is 4, and the message comes back when its timeout ends.
+
     A visibility timeout of 0 hides nothing, so that one receive of ten at most is made and none comes twice. Each
     receive counts, and may be the one that sends a message to the dead-letter queue: `sqsqlite peek` looks only.
 
@@ -91,6 +96,9 @@ def receive(
         raise click.UsageError("--retry-after belongs to --exec")
     if command is not None and delete:
         raise click.UsageError("--delete and --exec exclude each other: exit 0 deletes")
+    query = line.options.get("query")
+    if delete and query is not None:
+        check_query(query, each=loop)
     source = Receiving(line.client(), line.queue(queue).name, wait, visibility_timeout)
     if retry_after is not None:
         _check_visibility_timeout(line, retry_after)
@@ -209,26 +217,70 @@ class Receiving:
 
 def _print(line: CommandLine, source: Receiving, number: int, *, delete: bool) -> int:
     portions = list(source.up_to(number))
-    rows = [received_row(message) for portion in portions for message in portion]
-    line.print_rows(rows, with_group(_COLUMNS, source.name, rows))
+    messages = [message for portion in portions for message in portion]
+    rows = [received_row(message) for message in messages]
+    line.output.whole = delete
+    line.print_rows(rows, _columns(source.name, rows, delete=delete))
     if delete:
-        line.output.flush()  # printed for good before it is gone
-        _refuse_failed([failed for portion in portions for failed in source.delete(portion)])
+        _delete_printed(line, source, messages, rows, each=False)
     return len(rows)
 
 
 def _print_for_ever(line: CommandLine, source: Receiving, *, delete: bool) -> int:
     count = 0
-    columns = with_group(_COLUMNS, source.name)
+    columns = _columns(source.name, delete=delete)
+    line.output.whole = delete
     for portion in source.for_ever():
-        line.print_rows((received_row(message) for message in portion), columns, endless=True)
+        rows = [received_row(message) for message in portion]
+        line.print_rows(rows, columns, endless=True)
         count += len(portion)
         if delete:
-            _refuse_failed(source.delete(portion))
+            _delete_printed(line, source, portion, rows, each=True)
     return count
 
 
-def _refuse_failed(failed: list[dict[str, Any]]) -> None:
+def _columns(queue: str, rows: list[dict[str, Any]] | None = None, *, delete: bool) -> list[Column]:
+    """Of a table and of text. Of what is deleted the attributes too: in `rows`, or in messages yet to come."""
+    columns = with_group(_COLUMNS, queue, rows or ())
+    if delete and (rows is None or any(row["attributes"] for row in rows)):
+        columns.append(_ATTRIBUTES)
+    return columns
+
+
+def _delete_printed(
+    line: CommandLine,
+    source: Receiving,
+    messages: list[dict[str, Any]],
+    rows: list[dict[str, Any]],
+    *,
+    each: bool,
+) -> None:
+    """Delete the messages of which something was printed, after it was written for good.
+
+    Args:
+        each: --query was applied to one message at a time; otherwise to the list of all.
+
+    Raises:
+        Failure: some were not printed, or could not be deleted.
+    """
+    line.output.sync()
+    query = line.options.get("query")
+    printed = [
+        message
+        for message, row in zip(messages, rows, strict=True)
+        if query is None or prints(query, row, each=each)
+    ]
+    failed = [
+        entry
+        for start in range(0, len(printed), _A_CALL)
+        for entry in source.delete(printed[start : start + _A_CALL])
+    ]
+    reasons = [f"{code_of(entry['Code'])}: {entry['Message']}" for entry in failed]
     if failed:
-        reasons = "\n".join(f"{code_of(entry['Code'])}: {entry['Message']}" for entry in failed)
-        raise Failure(f"{reasons}\n{len(failed)} printed, but not deleted", PARTIAL)
+        reasons.append(f"{len(failed)} printed, but not deleted")
+    if len(printed) < len(messages):
+        reasons.append(
+            f"{len(messages) - len(printed)} received, but not deleted: --query prints nothing of them"
+        )
+    if reasons:
+        raise Failure("\n".join(reasons), PARTIAL)
