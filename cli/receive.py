@@ -90,7 +90,8 @@ def receive(
     With --exec the shell runs COMMAND once a message. Exit 0 deletes the message; any other leaves it to its
     visibility timeout, or shows it again after --retry-after. While COMMAND runs the timeout is extended. It finds
     SQSQLITE_QUEUE, SQSQLITE_MESSAGE_ID, SQSQLITE_RECEIVE_COUNT, SQSQLITE_RECEIPT_HANDLE, SQSQLITE_SENT_AT,
-    SQSQLITE_GROUP_ID and SQSQLITE_ATTRIBUTES (JSON) in its environment, and in SQSQLITE_DB the file.
+    SQSQLITE_GROUP_ID and SQSQLITE_ATTRIBUTES (JSON) in its environment, and in SQSQLITE_DB the file. Attributes too
+    large for an environment are left out, and SQSQLITE_LEFT_OUT names their variable.
     """
     if command is None and retry_after is not None:
         raise click.UsageError("--retry-after belongs to --exec")

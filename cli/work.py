@@ -1,12 +1,13 @@
 """`receive --exec`: a command a message, its visibility timeout extended while the command runs."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from sqsqlite.cli.receive import Receiving
 
+_ATTRIBUTES = "SQSQLITE_ATTRIBUTES"
+_LEFT_OUT = "SQSQLITE_LEFT_OUT"
 _WAITING = b"waiting for the running command to end; another Ctrl-C ends it\n"
 
 
@@ -100,11 +103,7 @@ class Work:
         with tempfile.TemporaryFile() as body:
             body.write(message["Body"].encode())
             body.seek(0)
-            # The shell is meant: COMMAND is the user's own line, the message reaches it as data alone.
-            # In a process group of its own, so that Ctrl-C at the terminal lets it end its work.
-            process = subprocess.Popen(  # noqa: S602
-                self._command, shell=True, stdin=body, env=self._environment(message), process_group=0
-            )
+            process = self._start_command(message, body)
             try:
                 while True:
                     try:
@@ -115,6 +114,28 @@ class Work:
                 _kill(process)
                 raise
 
+    def _start_command(self, message: dict[str, Any], body: IO[bytes]) -> "subprocess.Popen[bytes]":
+        """Start it without the attributes where the system does not take so long an environment."""
+        environment = self._environment(message)
+        try:
+            return self._popen(environment, body)
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+        left_out = environment.pop(_ATTRIBUTES)
+        self._line.say(
+            f"{message['MessageId']}: {_ATTRIBUTES} is left out of the command's environment, "
+            f"which its {len(os.fsencode(left_out)):,} bytes make too large for the system"
+        )
+        return self._popen({**environment, _LEFT_OUT: _ATTRIBUTES}, body)
+
+    def _popen(self, environment: dict[str, str], body: IO[bytes]) -> "subprocess.Popen[bytes]":
+        # The shell is meant: COMMAND is the user's own line, the message reaches it as data alone.
+        # In a process group of its own, so that Ctrl-C at the terminal lets it end its work.
+        return subprocess.Popen(  # noqa: S602
+            self._command, shell=True, stdin=body, env=environment, process_group=0
+        )
+
     def _hide(self, message: dict[str, Any], seconds: int) -> None:
         self._source.client.change_message_visibility(
             QueueUrl=self._source.name, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=seconds
@@ -122,8 +143,10 @@ class Work:
 
     def _environment(self, message: dict[str, Any]) -> dict[str, str]:
         row = received_row(message)
+        # A command that runs in another's --exec inherits what was said of that one's message.
+        inherited = {name: value for name, value in os.environ.items() if name != _LEFT_OUT}
         return {
-            **os.environ,
+            **inherited,
             "SQSQLITE_DB": str(self._line.path.absolute()),
             "SQSQLITE_QUEUE": self._source.name,
             "SQSQLITE_MESSAGE_ID": row["message_id"],
@@ -131,7 +154,8 @@ class Work:
             "SQSQLITE_RECEIPT_HANDLE": row["receipt_handle"],
             "SQSQLITE_SENT_AT": row["sent_at"],
             "SQSQLITE_GROUP_ID": row["group_id"] or "",
-            "SQSQLITE_ATTRIBUTES": json.dumps(row["attributes"], ensure_ascii=False),
+            # UTF-8 in any locale: an ASCII one would refuse the message for good.
+            _ATTRIBUTES: os.fsdecode(json.dumps(row["attributes"], ensure_ascii=False).encode()),
         }
 
 

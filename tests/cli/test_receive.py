@@ -115,6 +115,49 @@ def test_a_command_gets_the_message_and_exit_0_deletes_it(run, queue, path):
     assert len(queue) == 0
 
 
+PRINT_ENVIRONMENT = 'cat >> got; echo " ${#SQSQLITE_ATTRIBUTES} $SQSQLITE_LEFT_OUT" >> got'
+
+
+def test_attributes_too_large_for_a_variable_are_left_out(run, queue, path):
+    """One string of an environment has 128 KiB at most on Linux: the message is handled, and those after it."""
+    sent = queue.send("large", attributes={"kind": "x" * 140_000})
+    queue.send("small", attributes={"kind": "x"})
+    ran = run(
+        "receive", "orders", "-n", 2, "--exec", PRINT_ENVIRONMENT, env={"SQSQLITE_LEFT_OUT": "another's"}
+    )
+    assert ran.code == 0, ran.err
+    assert (path.parent / "got").read_text() == "large 0 SQSQLITE_ATTRIBUTES\nsmall 13 \n"
+    assert ran.err == (
+        f"{sent.message_id}: SQSQLITE_ATTRIBUTES is left out of the command's environment, "
+        "which its 140,012 bytes make too large for the system\n2 done, 0 failed\n"
+    )
+    assert len(queue) == 0
+
+
+def test_attributes_that_make_the_whole_environment_too_large_are_left_out(queue, path):
+    """A small stack leaves 128 KiB for the environment and the command line together."""
+    queue.send("large", attributes={"kind": "x" * 110_000})
+    command = [*COMMAND, "--db", path, "receive", "orders", "--exec", PRINT_ENVIRONMENT]
+    subprocess.run(
+        ["sh", "-c", 'ulimit -s 512 && exec "$@"', "sh", *command],
+        env={**os.environ, "LARGE": "x" * 60_000},
+        check=True,
+        timeout=50,
+    )
+    assert (path.parent / "got").read_text() == "large 0 SQSQLITE_ATTRIBUTES\n"
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize(
+    "setting", [{}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}], ids=str
+)
+def test_attributes_are_utf_8_in_the_environment_whatever_the_locale(queue, path, setting):
+    queue.send("a", attributes={"kind": "größe"})
+    command = [*COMMAND, "--db", path, "receive", "orders", "--exec", 'echo "$SQSQLITE_ATTRIBUTES" > got']
+    subprocess.run(command, env={**os.environ, **setting}, check=True, timeout=50)
+    assert (path.parent / "got").read_bytes() == '{"kind": "größe"}\n'.encode()
+
+
 def test_a_body_reaches_the_command_as_data_alone(run, queue, path):
     queue.send("$(touch broken); `touch broken`")
     run("receive", "orders", "--exec", "cat > got")
