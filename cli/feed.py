@@ -1,7 +1,9 @@
 """Standard input as messages: cut into records as they come, sent hundreds a commit, the refused ones set aside."""
 
 import json
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -10,7 +12,8 @@ import click
 
 from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
 from sqsqlite.cli.message_rows import BadMessage
-from sqsqlite.errors import SQSError, SQSQLiteError
+from sqsqlite.cli.signals import put_off
+from sqsqlite.errors import CommitInDoubt, SQSError, SQSQLiteError
 
 if TYPE_CHECKING:
     from sqsqlite import SQS, Queue
@@ -65,6 +68,9 @@ class Feed:
     Attributes:
         message_of: makes `Queue.send`'s arguments of a record, or raises ValueError.
         aside: where refused records go; None: the first one ends it all.
+        sent: messages whose commit was acknowledged.
+        through: the number of the last record that was dealt with; those before it were, too.
+        begun: the number of the last record of the portion that was begun last.
     """
 
     sqs: "SQS"
@@ -72,6 +78,8 @@ class Feed:
     message_of: Callable[[bytes], dict[str, Any]]
     aside: "Aside | None" = None
     sent: int = 0
+    through: int = 0
+    begun: int = 0
 
     def send(self, portion: list[Record]) -> "list[SentMessage]":
         """Send a portion in one commit.
@@ -79,19 +87,22 @@ class Feed:
         Raises:
             Failure: a record was refused and there is no place for such. Those before it were sent.
         """
-        try:
-            messages = [self.message_of(raw) for _, raw in portion]
-            sent = self.queue.send_many(messages)
-        except (SQSError, ValueError, TypeError):
-            # One of them is refused, so none was sent: find out which, still in one commit.
-            return self._send_singly(portion)
-        self.sent += len(sent)
+        with put_off(signal.SIGINT, signal.SIGTERM):  # so that what was committed is counted
+            self.begun = portion[-1][0]
+            try:
+                messages = [self.message_of(raw) for _, raw in portion]
+                sent = self.queue.send_many(messages)
+            except (SQSError, ValueError, TypeError):
+                # One of them is refused, so none was sent: find out which, still in one commit.
+                sent = self._send_singly(portion)
+            self.sent += len(sent)
+            self.through = self.begun
         return sent
 
     def _send_singly(self, portion: list[Record]) -> "list[SentMessage]":
         sent = []
         failure: Failure | None = None
-        with self.sqs.transaction():
+        with self.aside or nullcontext(), self.sqs.transaction():
             for number, raw in portion:
                 message: dict[str, Any] = {"raw": raw.decode(errors="replace")}
                 try:
@@ -105,10 +116,29 @@ class Feed:
                     if isinstance(error, BadMessage) and error.row is not None:
                         message = error.row
                     self.aside.put({**message, "line": number, "error": text})
-        self.sent += len(sent)
         if failure is not None:
+            self.sent += len(sent)
             raise Failure(f"{failure.message}\n{self.sent:,} sent before it, none after")
         return sent
+
+    def told(self, error: BaseException, separator: bytes) -> str:
+        """How much of the input is in after an error, and how the rest of it is sent."""
+        name = {b"\n": "line", b"\0": "record"}.get(separator, "input")
+        if not self.through:
+            text = (
+                f"{self.sent:,} sent: no {name} of the input is in" if separator else "0 sent: it is not in"
+            )
+        elif separator:
+            tail = "tail -z" if separator == b"\0" else "tail"
+            text = (
+                f"{self.sent:,} sent: the first {self.through:,} {name}s of the input are in; "
+                f"{tail} -n +{self.through + 1} gives the others"
+            )
+        else:
+            text = f"{self.sent:,} sent: all of the input is in"
+        if self.begun > self.through and isinstance(error, CommitInDoubt | KeyboardInterrupt):
+            text += f"\nWhether {name}s {self.through + 1:,} to {self.begun:,} are in is not known"
+        return text
 
 
 class Aside:
@@ -133,6 +163,15 @@ class Aside:
             self._file: IO[str] = path.open("a", encoding="utf-8")
         except OSError as error:
             raise Failure(f"{path}: {error.strerror}, and refused lines would go there") from error
+
+    def __enter__(self) -> None:
+        self._mark = self._file.tell(), self.count
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Take back what was put in the block if it fails: it was not sent, so the same lines come once more."""
+        if kind is not None:
+            self._file.truncate(self._mark[0])
+            self.count = self._mark[1]
 
     def put(self, row: dict[str, Any]) -> None:
         """Write a record; `line` and `error` are members of it."""

@@ -10,6 +10,7 @@ import click
 
 from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.failures import Failure
 from sqsqlite.cli.message_rows import BadMessage, message_of
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
@@ -72,8 +73,9 @@ def send(
       sqsqlite send orders - --jsonl < messages.jsonl
 
     BODY is the text; - reads standard input, several hundred messages a commit. Empty lines are passed over. When
-    a line is refused, those before it are sent and none after it, unless --continue-on-error is given. Prints the
-    message's id; of many only with --output.
+    a line is refused, those before it are sent and none after it, unless --continue-on-error is given. After any
+    other error, Ctrl-C or SIGTERM it says how many lines are in, and how to send the others. Prints the message's id;
+    of many only with --output.
     """
     if jsonl + nul + raw > 1:
         raise click.UsageError("--jsonl, --nul and --raw exclude each other")
@@ -119,11 +121,16 @@ def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
         else:
             for _ in rows:
                 pass
-    finally:
+    except BaseException as error:
         progress.clear()
-        failure = feed.aside.close() if feed.aside else None
+        if not isinstance(error, Failure):
+            click.echo(feed.told(error, separator), err=True)
+        if feed.aside and (failure := feed.aside.close()):
+            line.say(failure.message)
+        raise
+    progress.clear()
     line.say(progress.summary)
-    if failure is not None:
+    if feed.aside and (failure := feed.aside.close()):
         raise failure
 
 

@@ -38,3 +38,24 @@ def handled_by(handler: Handler, *numbers: int) -> Iterator[None]:
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
+
+
+@contextmanager
+def put_off(*numbers: int) -> Iterator[None]:
+    """Let a signal wait until what was begun has ended. A second one ends it at once.
+
+    Raises:
+        KeyboardInterrupt: at the end of the block, or in it.
+    """
+    came = 0
+
+    def note(number: int, _frame: "FrameType | None") -> None:
+        nonlocal came
+        if came:
+            end(number)
+        came = number
+
+    with handled_by(note, *numbers):
+        yield
+    if came:
+        end(came)

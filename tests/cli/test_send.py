@@ -2,13 +2,22 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import sqsqlite
 from sqsqlite.cli import feed
+from tests.cli.runs import runner_on
 from tests.packaging.checkout import ROOT
+from tests.store.full_disks import small_disk
+from tests.store.waiting import until
+
+COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
 
 
 @pytest.fixture
@@ -299,3 +308,99 @@ def test_a_place_for_refused_lines_belongs_to_going_on(run, sqs):
 def test_an_unknown_queue_is_told_before_input_is_read(run, sqs):
     refused = run("send", "nowhere", "-", input="x")
     assert (refused.code, refused.err.partition(":")[0]) == (1, "QueueDoesNotExist")
+
+
+TOLD = re.compile(
+    r"([\d,]+) sent: the first ([\d,]+) lines of the input are in; tail -n \+(\d+) gives the others\n"
+)
+
+
+def told(err):
+    """Messages sent, lines that are in, and where to go on; and what else was said."""
+    found = TOLD.match(err)
+    assert found, err
+    return [int(number.replace(",", "")) for number in found.groups()], err[found.end() :]
+
+
+def test_a_full_disk_is_told_with_the_lines_that_are_in_and_how_to_go_on(tmp_path):
+    """Lines of half a kilobyte, every tenth empty, on 24 MiB: each commit holds 500."""
+    lines = [f"{number} {'x' * 500}" if number % 10 else "" for number in range(1, 60_001)]
+    (tmp_path / "lines").write_text("\n".join(lines))
+    with small_disk(tmp_path / "disk", 24) as disk, sqsqlite.connect(disk / "queues.db") as sqs:
+        queue = sqs.create_queue("orders")
+        ran = runner_on(disk / "queues.db")("send", "orders", "-", input=(tmp_path / "lines").read_bytes())
+        (sent, through, next_line), rest = told(ran.err)
+        assert (ran.code, rest.partition(":")[0]) == (1, "DiskFull")
+        assert (sent, through, next_line) == (len(queue), sent + through // 10, through + 1)
+        assert 500 <= sent < 54_000
+        others = subprocess.run(
+            ["tail", "-n", f"+{next_line}", tmp_path / "lines"], capture_output=True, text=True, check=True
+        ).stdout.split("\n")
+        assert others == lines[through:]
+        assert runner_on(disk / "queues.db")("tail", "orders", "-n", 1).rows[0]["body"] == next(
+            line for line in reversed(lines[:through]) if line
+        )
+
+
+def test_a_busy_file_is_told_with_what_is_in(run, sqs):
+    with ThreadPoolExecutor(1) as other, sqs.transaction():
+        ran = other.submit(run, "--busy-timeout", 0.1, "send", "orders", "-", input="a\n").result(60)
+    assert ran.code == 5
+    assert ran.err.startswith("0 sent: no line of the input is in\nBusy: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            ["--nul"],
+            "500 sent: the first 500 records of the input are in; tail -z -n +501 gives the others\n",
+        ),
+        (["--raw"], "1 sent: all of the input is in\n"),
+    ],
+)
+def test_what_was_sent_and_could_not_be_printed_is_told_as_sent(path, sqs, words, text):
+    command = [*COMMAND, "--db", str(path), "send", "orders", "-", "--output", "jsonl", *words]
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            command,
+            input="a" + "\0b" * 2_000 if "--nul" in words else "a\nb",
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=50,
+        )
+    assert (ran.returncode, ran.stderr[: len(text)]) == (1, text)
+    assert len(sqs.queue("orders")) == int(text.split()[0])
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("at_least", [1, 700, 2_500, 6_000])
+def test_a_signal_is_answered_with_exactly_what_is_in(path, sqs, number, code, at_least):
+    """Whenever it comes, the commit under way is waited for and counted."""
+    lines = subprocess.Popen(["yes", "line"], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*COMMAND, "--db", path, "send", "orders", "-"], stdin=lines.stdout, stderr=subprocess.PIPE, text=True
+    )
+    lines.stdout.close()
+    until(lambda: len(sqs.queue("orders")) >= at_least, 90)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=100)
+    lines.wait()
+    count = len(sqs.queue("orders"))
+    assert (process.returncode, told(err)) == (code, ([count, count, count + 1], ""))
+
+
+def test_a_refused_line_of_a_commit_that_failed_is_not_set_aside(tmp_path, monkeypatch):
+    """It comes once more with the lines that are not in."""
+    monkeypatch.chdir(tmp_path)
+    lines = [b"x" * 500 if number % 10 else b"\xff" for number in range(1, 60_001)]
+    with small_disk(tmp_path / "disk", 24) as disk, sqsqlite.connect(disk / "queues.db") as sqs:
+        sqs.create_queue("orders")
+        words = ["send", "orders", "-", "--continue-on-error"]
+        ran = runner_on(disk / "queues.db")(*words, input=b"\n".join(lines))
+        (_, through, _), rest = told(ran.err)
+        assert rest.startswith(f"{through // 10:,} refused: orders-refused.jsonl\nDiskFull: ")
+        aside = (tmp_path / "orders-refused.jsonl").read_text().splitlines()
+        assert [json.loads(row)["line"] for row in aside] == list(range(10, through + 1, 10))
