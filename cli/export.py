@@ -74,7 +74,7 @@ def export(
             tables = read_facts(session, facts, READS, partitions=partitions)
             check_queues(names, tables["queues"], paths)
             rows = message_rows(tables["messages"], tables["queues"], names)
-            count = write_parquet(rows, folder)
+            count = write_parquet(rows, folder, expected=rows.count() if names else facts.messages)
     line.say_problems(facts.problems.values())
     line.print_rows(
         [

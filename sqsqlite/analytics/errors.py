@@ -25,3 +25,7 @@ class SparkFailed(AnalyticsError):
 
 class NoFacts(AnalyticsError):
     """None of the files could be read: the message says what is wrong with each."""
+
+
+class ExportIncomplete(AnalyticsError):
+    """The folder does not hold what was written to it. What to do: name one that all machines of the cluster see."""

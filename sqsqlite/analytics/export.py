@@ -1,14 +1,15 @@
 """Messages as Parquet: one partition a queue and day of sending, one batch of files a snapshot."""
 
-import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from uuid import uuid4
 
+from sqsqlite.analytics.errors import ExportIncomplete
 from sqsqlite.analytics.expressions import uuid_text, whole_part, with_state
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str
     )
 
 
-def write_parquet(rows: "DataFrame", folder: Path) -> int:
+def write_parquet(rows: "DataFrame", folder: Path, *, expected: int) -> int:
     """Add the rows to the folder, beside files of earlier snapshots.
 
     Spark writes into a hidden folder of this call alone, whose files are then renamed: in one folder Spark's committer
@@ -87,18 +88,29 @@ def write_parquet(rows: "DataFrame", folder: Path) -> int:
     Args:
         folder: on a disk of this machine, or on a cluster a folder that all machines see under this name; made if it
             is not there. If it has no files yet and there are no rows, it gets one file without rows.
+        expected: how many rows there are.
 
     Returns:
         How many rows the files have that were added.
+
+    Raises:
+        ExportIncomplete: this machine sees fewer rows in the folder, or more; nothing was added.
     """
     lake = folder.absolute()
+    made = not lake.exists()
     lake.mkdir(parents=True, exist_ok=True)
     _sweep(lake)
     own = lake / f"{_HIDDEN}{uuid4()}"
     try:
         with _instants_of_64_bits(rows.sparkSession):
             rows.write.partitionBy(*_FOLDERS).parquet(_url(own), compression="snappy")
-            count = _count(rows.sparkSession, own)
+            count = sum(_row_counts(rows.sparkSession, _parts(own)))
+            if count != expected:
+                raise ExportIncomplete(
+                    f"{folder}: {count:,} of {expected:,} messages of the snapshot are in the files that this machine "
+                    "sees, so nothing was added. On a cluster the folder must be in a file system that all machines "
+                    "see under the same name: otherwise each executor writes to a disk of its own."
+                )
             if count == 0 and not any(lake.glob("queue_folder=*")):
                 nothing = rows.limit(0).drop(*_FOLDERS)
                 nothing.write.parquet(_url(own / _NOTHING), compression="snappy")
@@ -108,6 +120,9 @@ def write_parquet(rows: "DataFrame", folder: Path) -> int:
             part.rename(target)
     finally:
         shutil.rmtree(own, ignore_errors=True)
+        if made:
+            with suppress(OSError):  # something was added
+                lake.rmdir()
     return count
 
 
@@ -128,11 +143,15 @@ def _parts(folder: Path) -> list[Path]:
     return sorted(folder.rglob("part-*.parquet"))
 
 
-def _count(session: "SparkSession", folder: Path) -> int:
-    if not _parts(folder):
-        return 0
-    name = re.sub(r"([][{}*?\\])", r"\\\1", _url(folder))  # Spark reads globs
-    return session.read.parquet(name).count()
+def _row_counts(session: "SparkSession", parts: Sequence[Path]) -> Iterator[int]:
+    """Of each file, by its footer, read here: a job of Spark's would ask the executors what they see."""
+    # Private names, but PySpark itself has no reader of footers.
+    jvm: Any = session._jvm  # noqa: SLF001
+    configuration = session._jsc.hadoopConfiguration()  # noqa: SLF001
+    for part in parts:
+        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(_url(Path(quote(str(part))))))
+        footer = jvm.org.apache.parquet.hadoop.ParquetFileReader.readFooter(configuration, path)
+        yield sum(block.getRowCount() for block in footer.getBlocks())
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import sqsqlite
 from tests.packaging.checkout import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -94,8 +95,12 @@ def free_port():
 
 
 @pytest.fixture
-def cluster(spark_home, environment, tmp_path):
-    """A standalone master and two workers on the loopback interface: their URL, and the workers' folders."""
+def cluster(request, spark_home, environment, tmp_path):
+    """A standalone master and two workers on the loopback interface: their URL, and the workers' folders.
+
+    A parameter says before which daemons (0 the master, then the workers) other words stand on the command line.
+    """
+    (tmp_path / "lake").mkdir()
     port, launch = free_port(), spark_home / "bin" / "spark-class"
     url = f"spark://127.0.0.1:{port}"
     folders = [tmp_path / f"worker-{number}" for number in range(2)]
@@ -118,11 +123,16 @@ def cluster(spark_home, environment, tmp_path):
         "512m",
     ]
     workers = [[*worker, "--webui-port", free_port(), "--work-dir", folder, url] for folder in folders]
+    apart: dict[int, list[str]] = getattr(request, "param", {})
     with contextlib.ExitStack() as started:
         for number, words in enumerate([master, *workers]):
             log = started.enter_context((tmp_path / f"daemon-{number}.log").open("wb"))
             daemon = subprocess.Popen(
-                [str(launch), *map(str, words)], env=environment, stdout=log, stderr=log
+                [*apart.get(number, []), str(launch), *map(str, words)],
+                cwd=tmp_path,
+                env=environment,
+                stdout=log,
+                stderr=log,
             )
             started.callback(daemon.wait, 30)
             started.callback(daemon.terminate)
@@ -144,6 +154,45 @@ def test_two_workers_of_a_cluster_share_a_report(busy_file, cluster, environment
     done = run(environment, sys.executable, "-c", program, *words)
     assert {row["queue"] for row in json.loads(done.stdout)} == QUEUES
     assert [len(list(folder.glob("app-*/*"))) for folder in folders] == [1, 1]
+
+
+# A machine of its own, as far as the folder goes: another file system lies where the others see `lake`.
+APART = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs own lake && exec "$@"', "sh"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "written"),
+    [({}, 34), ({1: APART, 2: APART}, 0)],
+    indirect=["cluster"],
+    ids=["shared", "apart"],
+)
+def test_an_export_to_a_folder_that_executors_do_not_share_is_an_error(
+    cluster, written, environment, tmp_path
+):
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system")
+    path = tmp_path / "queues.db"
+    with sqsqlite.connect(path) as sqs:
+        sqs.create_queue("orders").send_many(["hello"] * 34)
+    url, _ = cluster
+    program = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqlite')"
+    words = ["--db", path, "export", "--parquet", tmp_path / "lake", "--output", "json", "--master", url]
+    words += ["--partitions", "4", "--snapshot-dir", tmp_path]
+    words += [word for setting in EXECUTORS for word in ("--conf", setting)]
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *map(str, words)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
+    )
+    if written:
+        assert (ran.returncode, json.loads(ran.stdout)[0]["messages"]) == (0, 34), ran.stderr[-4000:]
+        return
+    assert (ran.returncode, ran.stdout) == (1, ""), ran.stderr[-4000:]
+    assert f"ExportIncomplete: {tmp_path}/lake: 0 of 34 messages of the snapshot" in ran.stderr
+    assert list((tmp_path / "lake").iterdir()) == []
 
 
 def test_spark_submit_to_a_cluster_runs_the_example(busy_file, cluster, spark_home, environment, tmp_path):

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import sqsqlite
+from sqsqlite.analytics.errors import ExportIncomplete
 from sqsqlite.analytics.export import write_parquet
 from tests.cli.runs import runner_on
 
@@ -111,10 +112,33 @@ def test_exports_into_one_folder_at_once_lose_nothing(session, tmp_path):
         "id", "concat('q-', id % 4) AS queue_folder", "DATE '2026-11-21' AS day"
     )
     with ThreadPoolExecutor(4) as threads:
-        written = list(threads.map(lambda _: write_parquet(rows, tmp_path / "lake"), range(8)))
+        written = list(threads.map(lambda _: write_parquet(rows, tmp_path / "lake", expected=40), range(8)))
     assert written == [40] * 8
     assert session.read.parquet(str(tmp_path / "lake")).groupBy("id").count().where("count = 8").count() == 40
     assert list((tmp_path / "lake").glob(".*")) == []
+
+
+@pytest.mark.parametrize("expected", [0, 39, 41])
+def test_a_folder_that_does_not_hold_the_snapshot_is_an_error_and_nothing_is_added(
+    session, tmp_path, expected
+):
+    rows = session.range(40).selectExpr("id", "'q-a' AS queue_folder", "DATE '2026-11-21' AS day")
+    with pytest.raises(ExportIncomplete, match=f"40 of {expected} messages of the snapshot"):
+        write_parquet(rows, tmp_path / "lake", expected=expected)
+    assert not (tmp_path / "lake").exists()
+    write_parquet(rows, tmp_path / "lake", expected=40)
+    before = sorted((tmp_path / "lake").rglob("*"))
+    with pytest.raises(ExportIncomplete):
+        write_parquet(rows, tmp_path / "lake", expected=expected)
+    assert sorted((tmp_path / "lake").rglob("*")) == before
+
+
+def test_the_named_queues_alone_are_expected(run, sqs, lake):
+    for name, count in [("orders", 3), ("mails", 2), ("others", 4)]:
+        sqs.create_queue(name).send_many(["hello"] * count)
+    words = ["--queue", "orders", "--queue", "mails", "--output", "json"]
+    assert run("export", "--parquet", "lake", *words).json[0]["messages"] == 5
+    assert lake().count() == 5
 
 
 def test_a_crash_leaves_a_hidden_folder_which_is_removed_after_a_day(run, sqs, lake, tmp_path):
