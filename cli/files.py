@@ -132,8 +132,9 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
       sqsqlite dump orders --out orders.jsonl
       sqsqlite dump | gzip > all.jsonl.gz
 
-    All queues, unless some are named, as they are at one instant: settings, tags, and each message with all that
-    `sqsqlite load` needs to make it again. Changes nothing: messages in flight are written too, and stay in flight.
+    All queues, unless some are named, as they are at one instant: settings, tags, each message with all that
+    `sqsqlite load` needs to make it again, and the deduplication ids that FIFO queues remember. Changes nothing:
+    messages in flight are written too, and stay in flight.
 
     Of a damaged file it writes what can be read, names the rest on standard error, and exits with 4.
     """
@@ -180,8 +181,8 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
       zcat all.jsonl.gz | sqsqlite --db new.db load -
 
     Makes the file and the queues if there are none; queues that exist keep their settings. Messages keep their ids,
-    send times, receive counts and delays. Hundreds a commit: after an error or a kill, the same command goes on where
-    it was, and of a dump that was loaded it loads nothing.
+    send times, receive counts and delays, and FIFO queues know the same sends as duplicates. Hundreds a commit: after
+    an error or a kill, the same command goes on where it was, and of a dump that was loaded it loads nothing.
     """
     from sqsqlite.service import load as loads
     from sqsqlite.service.caller import LOCAL

@@ -306,6 +306,24 @@ WHERE epoch_id = :epoch_id AND id > :after_id AND id < :before_id
 ORDER BY id
 """
 
+DUMP_DEDUPLICATIONS = """
+-- What some epochs remember of their sends. Goes through what is remembered: five minutes' worth of each.
+SELECT epoch_id, deduplication_id, group_id, message_id, sequence, expires_at
+FROM sqs_deduplications
+WHERE epoch_id IN (SELECT value FROM json_each(:epoch_ids)) AND expires_at > :now_ms
+"""
+
+RESTORE_DEDUPLICATION = """
+-- What another file remembered. What this one remembers itself stays, unless it is over and not yet swept.
+INSERT INTO sqs_deduplications (epoch_id, deduplication_id, group_id, message_id, sequence, expires_at)
+VALUES (:epoch_id, :deduplication_id, :group_id, :message_id, :sequence, :expires_at)
+ON CONFLICT (epoch_id, deduplication_id, group_id) DO UPDATE SET
+    message_id = excluded.message_id,
+    sequence = excluded.sequence,
+    expires_at = excluded.expires_at
+WHERE sqs_deduplications.expires_at <= :now_ms
+"""
+
 INSERT_LOADED_LEASE = """
 -- Never received here, with the past it had elsewhere.
 INSERT INTO sqs_leases (

@@ -1,5 +1,6 @@
 """Writing queues and their messages out as JSON lines."""
 
+import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from sqsqlite.names import queue_arn
 from sqsqlite.service import lookup
 from sqsqlite.service.dump_lines import (
     FORMAT_VERSION,
+    DumpedDeduplication,
     DumpedMessage,
     DumpedQueue,
     DumpEnd,
@@ -83,6 +85,7 @@ def dump(
         for message in _messages(connection, list(rows.values()), now_ms, passed_by, store.settings.jumps):
             yield message
             count += 1
+        yield from _deduplications(connection, list(rows.values()), now_ms, passed_by)
         yield DumpEnd(messages=count)
 
 
@@ -214,3 +217,23 @@ def _message(queue: dict[str, Any], found: Stored, now_ms: int) -> DumpedMessage
             source_arn=found.source_arn, receive_count=found.source_receive_count, moved_at=found.moved_at
         ),
     )
+
+
+def _deduplications(
+    connection: "Connection", rows: list[dict[str, Any]], now_ms: int, passed_by: Callable[[str], None]
+) -> Iterator[DumpedDeduplication]:
+    queues = {row["epoch_id"]: row["name"] for row in rows}
+    bounds = {"epoch_ids": json.dumps(list(queues)), "now_ms": now_ms}
+    try:
+        for epoch_id, *found in connection.execute(statements_operations.DUMP_DEDUPLICATIONS, bounds):
+            deduplication_id, group_id, message_id, sequence, expires_at = found
+            yield DumpedDeduplication(
+                queue=queues[epoch_id],
+                deduplication_id=deduplication_id,
+                group_id=group_id,
+                message_id=uuid_text(message_id),
+                sequence=sequence,
+                expires_at=expires_at,
+            )
+    except ODD as error:
+        passed_by(f"the deduplication ids are damaged ({error}): those not read by then are left out")

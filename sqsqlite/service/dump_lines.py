@@ -1,4 +1,4 @@
-"""The lines of a dump, each a JSON object: one `dump`, a `queue` for each queue, a `message` for each message, `end`.
+"""The lines of a dump, each a JSON object: `dump`, a `queue` each, a `message` each, a `deduplication` each, `end`.
 
 Instants are milliseconds since 1970 UTC. Members that say nothing are left out.
 """
@@ -11,7 +11,8 @@ import msgspec
 from sqsqlite.errors import BadDump
 from sqsqlite.message_attributes import MessageAttributeValue
 
-FORMAT_VERSION = 1
+# 2 has the lines `deduplication`.
+FORMAT_VERSION = 2
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """What any JSON reader keeps exactly."""
@@ -81,13 +82,29 @@ class DumpedMessage(
     dead_letter: Provenance | None = None
 
 
+class DumpedDeduplication(msgspec.Struct, tag_field="kind", tag="deduplication", frozen=True, kw_only=True):
+    """What a FIFO queue remembers of a send, whose message may be gone: until then the same one is a duplicate.
+
+    Attributes:
+        message_id: a UUID, which a duplicate is answered with; so is `sequence`.
+        expires_at: five minutes after the send.
+    """
+
+    queue: str
+    deduplication_id: str
+    group_id: str
+    message_id: str
+    sequence: Number
+    expires_at: Number
+
+
 class DumpEnd(msgspec.Struct, tag_field="kind", tag="end", frozen=True, kw_only=True):
     """The last line: a dump without it was cut off."""
 
     messages: Number
 
 
-Line = DumpStart | DumpedQueue | DumpedMessage | DumpEnd
+Line = DumpStart | DumpedQueue | DumpedMessage | DumpedDeduplication | DumpEnd
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Line).decode
@@ -109,6 +126,7 @@ class DumpReader:
     def __init__(self, lines: Iterable[str | bytes]) -> None:
         self._lines = iter(lines)
         self._ahead: Line | None = None
+        self._count = 0
         self.number = 0
 
     def _next(self) -> Line:
@@ -139,7 +157,7 @@ class DumpReader:
         line = self._next()
         if not isinstance(line, DumpStart):
             raise self.refused("not the first line of a dump")
-        if line.version != FORMAT_VERSION:
+        if not 1 <= line.version <= FORMAT_VERSION:
             raise self.refused(
                 f"format {line.version} of dumps, {FORMAT_VERSION} is known: install a newer SQSQLite"
             )
@@ -154,19 +172,30 @@ class DumpReader:
         return found
 
     def messages(self) -> Iterator[DumpedMessage]:
-        """The messages, to the end.
+        """The messages.
 
         Raises:
-            BadDump: a line that is no message, an end that counts others, or a line after the end.
+            BadDump: another line than one that may follow.
         """
-        count = 0
         while isinstance(line := self._next(), DumpedMessage):
-            count += 1
+            self._count += 1
+            yield line
+        if not isinstance(line, DumpedDeduplication | DumpEnd):
+            raise self.refused("a message or the end is expected here")
+        self._ahead = line
+
+    def deduplications(self) -> Iterator[DumpedDeduplication]:
+        """What was remembered, to the end.
+
+        Raises:
+            BadDump: another line, an end that counts other messages, or a line after the end.
+        """
+        while isinstance(line := self._next(), DumpedDeduplication):
             yield line
         if not isinstance(line, DumpEnd):
-            raise self.refused("a message or the end is expected here")
-        if line.messages != count:
-            raise self.refused(f"the dump had {line.messages} messages, {count} were read")
+            raise self.refused("a deduplication or the end is expected here")
+        if line.messages != self._count:
+            raise self.refused(f"the dump had {line.messages} messages, {self._count} were read")
         for text in self._lines:
             self.number += 1
             if text.strip():

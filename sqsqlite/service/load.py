@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqsqlite import requests, shapes
 from sqsqlite import statements_file as sql
@@ -17,7 +17,7 @@ from sqsqlite.service import lookup
 from sqsqlite.service.dump_lines import DumpedMessage, DumpedQueue, DumpReader
 from sqsqlite.service.opening import LIMITS
 from sqsqlite.service.queues import create_queue, set_queue_attributes
-from sqsqlite.statements_operations import SELECT_BOOKMARK
+from sqsqlite.statements_operations import RESTORE_DEDUPLICATION, SELECT_BOOKMARK
 
 if TYPE_CHECKING:
     from sqsqlite.limits import Limits
@@ -62,7 +62,8 @@ def load(
 
     Messages keep their ids, send times, receive counts and delays; a queue that exists keeps its attributes. In each
     commit the file notes how far it came with this dump: after an error or a kill, loading the same dump goes on from
-    there, and loading a complete one once more does nothing.
+    there, and loading a complete one once more does nothing. What FIFO queues remembered of their sends comes last,
+    when all messages are there: before that, a message that is not in would be taken for a duplicate.
 
     Args:
         lines: of one dump.
@@ -92,6 +93,9 @@ def load(
         done.messages += written
         done.expired += len(batch) - written
         progress(done)
+    for chunk in _remembered(reader, names):
+        if not renew:
+            store.write(_remember, chunk, caller)
     return done
 
 
@@ -107,7 +111,10 @@ def examine(lines: Iterable[str | bytes], *, limits: str = "sqs") -> Loaded:
     reader = DumpReader(lines)
     reader.start()
     queues = {queue.name for queue in reader.queues()}
-    return Loaded(messages=sum(len(batch) for batch in _batches(reader, queues, 0, LIMITS[limits])))
+    done = Loaded(messages=sum(len(batch) for batch in _batches(reader, queues, 0, LIMITS[limits])))
+    for _ in _remembered(reader, queues):
+        pass
+    return done
 
 
 # --- queues
@@ -163,8 +170,7 @@ def _batches(
     for place, line in enumerate(reader.messages()):
         if place < before:
             continue
-        if line.queue not in queues:
-            raise reader.refused(f"the queue {line.queue} is none of the dump's")
+        _check_queue(reader, line.queue, queues)
         message = _checked(reader, line, limits)
         batch.append((line.queue, message))
         size_bytes += message.message.size_bytes
@@ -172,6 +178,11 @@ def _batches(
             yield batch
             batch, size_bytes = [], 0
     yield batch
+
+
+def _check_queue(reader: DumpReader, name: str, queues: set[str]) -> None:
+    if name not in queues:
+        raise reader.refused(f"the queue {name} is none of the dump's")
 
 
 def _checked(reader: DumpReader, line: DumpedMessage, limits: "Limits") -> LoadedMessage:
@@ -182,18 +193,15 @@ def _checked(reader: DumpReader, line: DumpedMessage, limits: "Limits") -> Loade
         prepared = prepare_message(
             line.body, line.attributes, system, line.group_id, line.deduplication_id, limits=limits
         )
-        message_id = uuid.UUID(line.message_id).bytes
     except SQSError as error:
         raise type(error)(f"line {reader.number}: {error.message}") from error
-    except ValueError as error:
-        raise reader.refused(f"message_id {line.message_id!r}: {error}") from error
     if line.group_id is None and line.queue.endswith(".fifo"):
         raise reader.refused("group_id is missing, without which a FIFO queue takes no message")
     if line.queue_receive_count > line.receive_count:
         raise reader.refused("queue_receive_count is more than receive_count")
     return LoadedMessage(
         prepared,
-        message_id,
+        _message_id(reader, line.message_id),
         line.sender_id,
         line.sent_at,
         line.delayed_until or 0,
@@ -203,6 +211,13 @@ def _checked(reader: DumpReader, line: DumpedMessage, limits: "Limits") -> Loade
         _source(reader, line),
         line.sequence or 0,
     )
+
+
+def _message_id(reader: DumpReader, text: str) -> bytes:
+    try:
+        return uuid.UUID(text).bytes
+    except ValueError as error:
+        raise reader.refused(f"message_id {text!r}: {error}") from error
 
 
 def _source(reader: DumpReader, line: DumpedMessage) -> Source | None:
@@ -259,3 +274,41 @@ def _renewed(message: LoadedMessage, now_ms: int) -> LoadedMessage:
         first_received_at=None,
         source=None,
     )
+
+
+# --- what FIFO queues remember of their sends
+
+
+def _remembered(reader: DumpReader, queues: set[str]) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """(queue, row) of each deduplication, a commit's worth at a time; the last may be empty."""
+    chunk: list[tuple[str, dict[str, Any]]] = []
+    for line in reader.deduplications():
+        _check_queue(reader, line.queue, queues)
+        if not line.queue.endswith(".fifo"):
+            raise reader.refused(f"the queue {line.queue} is no FIFO queue, which alone remembers sends")
+        row = {
+            "deduplication_id": line.deduplication_id,
+            "group_id": line.group_id,
+            "message_id": _message_id(reader, line.message_id),
+            "sequence": line.sequence,
+            "expires_at": line.expires_at,
+        }
+        chunk.append((line.queue, row))
+        if len(chunk) == BATCH_MESSAGES:
+            yield chunk
+            chunk = []
+    yield chunk
+
+
+def _remember(tx: "Transaction", chunk: list[tuple[str, dict[str, Any]]], caller: "Caller") -> None:
+    """What is not over by now. Five minutes from now at most, if the clock of the other machine was ahead."""
+    longest = tx.now_ms + tx.settings.limits.deduplication_seconds * 1000
+    for name, row in chunk:
+        if row["expires_at"] > tx.now_ms:
+            kept = {
+                **row,
+                "epoch_id": lookup.find(tx.execute, name, caller).epoch_id,
+                "expires_at": min(row["expires_at"], longest),
+                "now_ms": tx.now_ms,
+            }
+            tx.execute(RESTORE_DEDUPLICATION, kept)

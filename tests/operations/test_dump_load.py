@@ -278,6 +278,97 @@ def test_a_repeated_load_of_a_fifo_queue_stores_duplicates(grouped, other):
     assert check(other._store, bodies=True) == []
 
 
+@pytest.fixture
+def remembering(sqs, clock):
+    """Two messages were sent, a second apart; the first was deleted, and nothing is left of it but the memory."""
+    queue = sqs.create_queue("orders.fifo", fifo=True)
+    first = queue.send("first", group_id="g", deduplication_id="1")
+    queue.receive()[0].delete()
+    clock.advance(1)
+    second = queue.send("second", group_id="g", deduplication_id="2")
+    return {"1": first, "2": second}
+
+
+def send_again(sqs, deduplication_id):
+    return sqs.queue("orders.fifo").send("again", group_id="g", deduplication_id=deduplication_id)
+
+
+def test_what_was_sent_within_five_minutes_is_a_duplicate_where_it_is_loaded(sqs, remembering, other, clock):
+    take_in(other, lines_of(sqs))
+    for deduplication_id, original in remembering.items():
+        again = send_again(other, deduplication_id)
+        assert (again.message_id, again.sequence_number) == (original.message_id, original.sequence_number)
+    assert bodies(other.queue("orders.fifo")) == ["second"]
+    clock.advance(ms=298_999)
+    assert send_again(other, "1").message_id == remembering["1"].message_id
+    clock.advance(ms=1)
+    assert send_again(other, "1").message_id != remembering["1"].message_id
+    assert send_again(other, "2").message_id == remembering["2"].message_id
+    assert check(other._store, bodies=True) == []
+
+
+def test_what_is_over_when_it_is_loaded_is_not_remembered(sqs, remembering, other, clock):
+    lines = lines_of(sqs)
+    clock.advance(299)
+    take_in(other, lines)
+    assert send_again(other, "1").message_id != remembering["1"].message_id
+    assert send_again(other, "2").message_id == remembering["2"].message_id
+
+
+def test_a_clock_that_was_ahead_makes_a_memory_of_five_minutes(sqs, remembering, tmp_path, clock):
+    behind = sqsqlite.ManualClock(clock.now_ms() - 86_400_000)
+    with sqsqlite.connect(tmp_path / "behind.db", clock=behind) as other:
+        take_in(other, lines_of(sqs))
+        behind.advance(ms=299_999)
+        assert send_again(other, "1").message_id == remembering["1"].message_id
+        behind.advance(ms=1)
+        assert send_again(other, "1").message_id != remembering["1"].message_id
+
+
+def test_renewed_messages_are_nobodys_duplicates(sqs, remembering, other):
+    take_in(other, lines_of(sqs), renew=True)
+    assert send_again(other, "1").message_id != remembering["1"].message_id
+
+
+def test_a_memory_of_the_files_own_stays(sqs, remembering, other):
+    other.create_queue("orders.fifo", fifo=True)
+    own = send_again(other, "1")
+    take_in(other, lines_of(sqs))
+    assert send_again(other, "1").message_id == own.message_id
+
+
+def test_nothing_is_remembered_of_messages_that_are_not_loaded(sqs, remembering, other):
+    """The memory comes last: a sender who repeats what is not in the file must not be told that it is."""
+    lines = lines_of(sqs)
+    with pytest.raises(errors.BadDump):
+        take_in(other, [*lines[:3], b"{}", *lines[3:]])
+    assert send_again(other, "2").message_id != remembering["2"].message_id
+
+
+def test_a_dump_of_the_first_format_is_loaded(sqs, remembering, other):
+    lines = [line for line in lines_of(sqs) if b'"kind":"deduplication"' not in line]
+    assert take_in(other, changed(lines, 0, version=1)).messages == 1
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"queue": "stranger.fifo"}, "line 4: the queue stranger.fifo is none of the dump's"),
+        ({"queue": "plain"}, "line 4: the queue plain is no FIFO queue"),
+        ({"message_id": "x"}, "line 4: message_id 'x'"),
+        ({"expires_at": None}, "line 4"),
+        ({"kind": "queue"}, "line 4"),
+    ],
+)
+def test_a_memory_that_is_none_is_refused_with_its_line(sqs, remembering, other, members, said):
+    sqs.create_queue("plain")
+    lines = [line for line in lines_of(sqs) if b'"kind":"message"' not in line]
+    with pytest.raises(errors.BadDump, match=said):
+        load.examine(changed(lines, 3, **members))
+    with pytest.raises(errors.BadDump, match=said):
+        take_in(other, changed(lines, 3, **members))
+
+
 # Fair queues
 
 
@@ -412,7 +503,8 @@ def test_a_dump_that_was_cut_off_is_told(full, other, cut):
     ("number", "members", "said"),
     [
         (0, {"kind": "queue"}, "line 1"),
-        (0, {"version": 2}, "format 2"),
+        (0, {"version": 3}, "format 3"),
+        (0, {"version": 0}, "format 0"),
         (1, {"attributes": {"VisibilityTimeout": 5}}, "line 2"),
         (2, {"kind": "end", "messages": 0}, "line 4: stands after the end"),
         (4, {"queue": "stranger"}, "stranger is none of the dump's"),
