@@ -88,7 +88,8 @@ def receive(
     receive counts, and may be the one that sends a message to the dead-letter queue: `sqsqlite peek` looks only.
 
     With --exec the shell runs COMMAND once a message. Exit 0 deletes the message; any other leaves it to its
-    visibility timeout, or shows it again after --retry-after. While COMMAND runs the timeout is extended. It finds
+    visibility timeout, or shows it again after --retry-after. A message that another has received or deleted by then
+    is counted as lost, and the exit code is 4. While COMMAND runs the timeout is extended. It finds
     SQSQLITE_QUEUE, SQSQLITE_MESSAGE_ID, SQSQLITE_RECEIVE_COUNT, SQSQLITE_RECEIPT_HANDLE, SQSQLITE_SENT_AT,
     SQSQLITE_GROUP_ID and SQSQLITE_ATTRIBUTES (JSON) in its environment, and in SQSQLITE_DB the file. Attributes too
     large for an environment are left out, and SQSQLITE_LEFT_OUT names their variable.

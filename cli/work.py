@@ -13,7 +13,7 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
 from sqsqlite.cli.message_rows import received_row
 from sqsqlite.cli.signals import end, handled_by
-from sqsqlite.errors import SQSError
+from sqsqlite.errors import LeaseLost, SQSError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 _ATTRIBUTES = "SQSQLITE_ATTRIBUTES"
 _LEFT_OUT = "SQSQLITE_LEFT_OUT"
+_LOST = {
+    "gone": "another has deleted the message, the queue was purged, or its retention is over",
+    "replaced": "another has received the message",
+    "ended": "its visibility timeout had ended",
+    "moved": "the message is in the dead-letter queue",
+}
 _WAITING = b"waiting for the running command to end; another Ctrl-C ends it\n"
 
 
@@ -43,6 +49,7 @@ class Work:
         self._stopped_by = 0  # the signal that asked for the end
         self.done = 0
         self.failed = 0
+        self.lost = 0
 
     def run(self, number: int | None) -> int:
         """Handle `number` messages, or with None all there will be; tell how many there were.
@@ -50,15 +57,16 @@ class Work:
         SIGINT or SIGTERM ends it once the running command has ended, at once where none runs.
 
         Raises:
-            Failure: the command failed for some.
+            Failure: the command failed for some, or their messages were lost.
         """
         with handled_by(self._stop, signal.SIGINT, signal.SIGTERM):
             for message in self._messages(number):
                 self._handle(message)
                 if self._stopped_by:
                     end(self._stopped_by)
-        self._line.say(f"{self.done:,} done, {self.failed:,} failed")
-        if self.failed:
+        lost = f", {self.lost:,} lost" if self.lost else ""
+        self._line.say(f"{self.done:,} done, {self.failed:,} failed{lost}")
+        if self.failed or self.lost:
             raise Failure("", PARTIAL)
         return self.done
 
@@ -79,23 +87,35 @@ class Work:
     def _handle(self, message: dict[str, Any]) -> None:
         self._running = True
         try:
-            status = self._run_command(message)
-            if status == 0:
-                self._source.client.delete_message(
-                    QueueUrl=self._source.name, ReceiptHandle=message["ReceiptHandle"]
-                )
-                self.done += 1
-                return
-            self._line.say(f"{message['MessageId']}: the command ended with {status}")
-            if self._retry_after is not None:
-                self._hide(message, self._retry_after)
-            self.failed += 1
+            self._settle(message, self._run_command(message))
+        except LeaseLost as error:
+            # Somebody else has it, or had it: said, counted, and on to the next.
+            self._line.say(f"{message['MessageId']}: lost, {_LOST[error.reason]}")
+            self.lost += 1
         except SQSError as error:
-            # Its timeout ended under the command, and somebody else may have it: said, counted, and on to the next.
             self._line.say(f"{message['MessageId']}: {failure_of(error).message}")
             self.failed += 1
         finally:
             self._running = False
+
+    def _settle(self, message: dict[str, Any], status: int) -> None:
+        """Delete it, or show it again.
+
+        Raises:
+            LeaseLost: the message was no longer this command's.
+        """
+        if status == 0:
+            # Outside a transaction the delete of a message that is gone succeeds, as in SQS.
+            with self._line.sqs.transaction():
+                self._source.client.delete_message(
+                    QueueUrl=self._source.name, ReceiptHandle=message["ReceiptHandle"]
+                )
+            self.done += 1
+            return
+        self._line.say(f"{message['MessageId']}: the command ended with {status}")
+        if self._retry_after is not None:
+            self._hide(message, self._retry_after)
+        self.failed += 1
 
     def _run_command(self, message: dict[str, Any]) -> int:
         """Run it to its end, half a timeout at a time."""

@@ -197,13 +197,44 @@ def test_the_timeout_is_extended_while_the_command_runs(run, queue, path):
     assert len(queue) == 0
 
 
-def test_a_message_lost_under_the_command_is_told_and_not_deleted(run, queue):
-    """The timeout ends under the command, since 0 is never extended."""
-    queue.send("hi")
-    ran = run("receive", "orders", "--visibility-timeout", 0, "--exec", "true")
+OTHER = f"{sys.executable} -m sqsqlite.cli receive orders -q"
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "left"),
+    [
+        ("true", "its visibility timeout had ended", 1),
+        (f"{OTHER} --visibility-timeout 60 > got", "another has received the message", 1),
+        (f"{OTHER} --delete > got", "another has deleted the message", 0),
+    ],
+)
+def test_a_message_lost_under_a_command_that_succeeds_is_not_done(run, queue, command, said, left):
+    """The timeout ends under the command, since 0 is never extended; what another has deleted was its work, too."""
+    sent = queue.send("hi")
+    ran = run("receive", "orders", "--visibility-timeout", 0, "--exec", command)
     assert ran.code == 4
-    assert "InvalidParameterValue: " in ran.err
-    assert len(queue) == 1
+    first, summary = ran.err.splitlines()
+    assert first.startswith(f"{sent.message_id}: lost, {said}")
+    assert summary == "0 done, 0 failed, 1 lost"
+    assert len(queue) == left
+
+
+def test_a_message_that_died_under_its_command_is_lost(run, sqs):
+    dead = sqs.create_queue("dead")
+    frail = sqs.create_queue("frail", dead_letter_queue=dead, max_receive_count=1)
+    frail.send("hi")
+    words = ["--visibility-timeout", 0, "--exec", OTHER.replace("orders", "frail")]
+    ran = run("receive", "frail", *words)
+    assert (ran.code, len(frail), len(dead)) == (4, 0, 1)
+    assert "lost, the message is in the dead-letter queue" in ran.err
+
+
+def test_a_failed_command_whose_message_is_gone_is_told_as_both(run, queue):
+    queue.send("hi")
+    words = ["--visibility-timeout", 0, "--exec", f"{OTHER} --delete > got; exit 3", "--retry-after", 5]
+    ran = run("receive", "orders", *words)
+    assert "the command ended with 3\n" in ran.err
+    assert ran.err.endswith("0 done, 0 failed, 1 lost\n")
 
 
 def test_a_loop_works_until_sigterm_and_ends_its_command_first(queue, path):
@@ -283,7 +314,7 @@ def test_with_a_visibility_timeout_of_0_a_command_gets_each_message_once(run, qu
     queue.send_many(["a", "b"])
     ran = run("receive", "orders", "-n", 5, "--visibility-timeout", 0, "--exec", "cat >> got")
     assert (path.parent / "got").read_text() == "ab"
-    assert "0 done, 2 failed" in ran.err
+    assert "0 done, 0 failed, 2 lost" in ran.err
 
 
 @pytest.mark.parametrize("words", [[], ["--exec", "true"], ["--delete"]], ids=" ".join)
