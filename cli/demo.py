@@ -39,10 +39,11 @@ def demo(context: click.Context, line: CommandLine, workers: int, limit: int | N
     r"""Run workers on real input, kill one, and show that it adds up.
 
     Sends a message for each source file of Python's own standard library. Worker processes receive, parse and count;
-    each result is written to a table of the application's in the same transaction as the message's delete. One worker
-    is killed (SIGKILL) while it holds messages, and the others receive those again. Files that do not parse end in
-    the dead-letter queue. In the end everything is counted: exit code 1 if anything was lost or done twice. Where Spark
-    and Java are there, the last word is Spark's report of the file, and a page of it beside the file.
+    results are written to a table of the application's in the transaction that deletes their messages, so a worker
+    whose visibility timeout ended meanwhile (on a slow machine many do) leaves none. One worker is killed (SIGKILL)
+    while it holds messages, and the others receive those again. Files that do not parse end in the dead-letter queue.
+    In the end everything is counted: exit code 1 if anything was lost or done twice. Where Spark and Java are there,
+    the last word is Spark's report of the file, and a page of it beside the file.
 
     The file stays. It is ./demo-output/demo.db, or demo-2.db and so on, unless --db names another new one.
 

@@ -1,6 +1,6 @@
 """What the parent learns about a run: what the workers tell, and the kill it does itself."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,15 +34,15 @@ class Journal:
     """All that was told, in the order it came.
 
     Attributes:
-        batches: each worker's latest batch.
-        outcomes: of that batch so far, by message id: "parsed", "refused" or "late".
+        acknowledged: ids of the messages whose commit was told.
+        totals: how often which outcome was told: "parsed", "refused" or "late".
+        at_work: by worker, what of its latest batch has no outcome yet: receive counts by message id.
     """
 
     receives: list[Receive] = field(default_factory=list)
-    parsed_by: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    acknowledged: list[str] = field(default_factory=list)
     totals: Counter[str] = field(default_factory=Counter)
-    batches: dict[str, list[str]] = field(default_factory=dict)
-    outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
+    at_work: dict[str, dict[str, int]] = field(default_factory=dict)
     kill: Kill | None = None
 
     def enter(self, worker: str, event: dict[str, Any]) -> list[Receive]:
@@ -52,9 +52,9 @@ class Journal:
             return self._enter_batch(worker, event)
         if kind != "ended":
             self.totals[kind] += 1
-            self.outcomes[worker][event["message_id"]] = kind
+            del self.at_work[worker][event["message_id"]]
             if kind == "parsed":
-                self.parsed_by[event["message_id"]].append(worker)
+                self.acknowledged.append(event["message_id"])
         return []
 
     def _enter_batch(self, worker: str, event: dict[str, Any]) -> list[Receive]:
@@ -63,15 +63,10 @@ class Journal:
             for message_id, receive_count in event["messages"]
         ]
         self.receives += batch
-        self.batches[worker] = [receive.message_id for receive in batch]
-        self.outcomes[worker] = {}
+        self.at_work[worker] = {receive.message_id: receive.receive_count for receive in batch}
         if self.kill is None or worker == self.kill.worker:
             return []
         return [receive for receive in batch if receive.message_id in self.kill.held]
-
-    def unfinished(self, worker: str) -> set[str]:
-        """Ids of the worker's batch of which no outcome is told yet."""
-        return set(self.batches[worker]) - self.outcomes[worker].keys()
 
     @property
     def received_again(self) -> set[str]:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import sqsqlite
 from sqsqlite import SQS, Queue
@@ -15,9 +14,9 @@ from sqsqlite.demo.journal import Journal, Kill
 from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE
 from sqsqlite.service.inspect import QueueStatistics
 
-VISIBILITY_TIMEOUT = 4  # seconds: what the killed worker held is back that much later
+VISIBILITY_TIMEOUT = 3  # seconds: what the killed worker held is back that much later
 MAX_RECEIVE_COUNT = 3
-MOST_DEAD_LETTERS = 10_000  # a look shows no more; the library ships a dozen
+MOST_LOOKED_AT = 10_000  # messages: a look shows no more
 PROGRESS_SECONDS = 1.0
 
 Say = Callable[[str], None]
@@ -115,8 +114,12 @@ def _run_crew(path: Path, worker_count: int, sqs: SQS, queue: Queue, sent_count:
                     f"{worker} received {back.message_id} again, receive count {back.receive_count}, "
                     f"{(back.at - journal.kill.at) / 1000:.1f} s after the kill."
                 )
-            if journal.kill is None and journal.totals["parsed"] >= sent_count // 4:
-                journal.kill = kill_at_work(crew, worker, event, sqs, queue, journal)
+            if (
+                journal.kill is None
+                and journal.totals["parsed"] >= sent_count // 10
+                and any(journal.at_work.values())
+            ):
+                journal.kill = kill_at_work(crew, sqs, queue, journal)
                 if journal.kill is not None:
                     _say_kill(journal.kill, crew, say)
             progress.show(journal.totals["parsed"])
@@ -139,27 +142,21 @@ class _Progress:
             self._say(f"{parsed_count:,} of {self._sent_count:,} files are parsed.")
 
 
-def kill_at_work(
-    crew: Crew, worker: str, event: dict[str, Any], sqs: SQS, queue: Queue, journal: Journal
-) -> Kill | None:
-    """Kill the worker, if it is in the middle of a batch and certainly holds messages; else let it go on.
+def kill_at_work(crew: Crew, sqs: SQS, queue: Queue, journal: Journal) -> Kill | None:
+    """Kill a worker that certainly holds messages, all at their first receive; None if there is no such worker yet.
 
-    It is frozen first, so that nothing changes between the look and the kill. One commit may be under way at that
-    instant, so two messages in flight are the least that makes sure of one.
+    In a transaction: no commit of the worker's can be under way, so what it holds is not finished. A message's second
+    receive is for long, so nobody would see it come back.
     """
-    if event["event"] != "parsed" or len(journal.unfinished(worker)) < 2:
-        return None
-    crew.freeze(worker)
-    in_flight = {
-        message.message_id for message in queue.peek(1000, hidden=True) if message.state == "in flight"
-    }
-    if len(in_flight & journal.unfinished(worker)) < 2:
-        crew.thaw(worker)
-        return None
-    crew.kill(worker)
-    at = time.time_ns() // 1_000_000
-    finished = {row.message_id for row in ledger.read_parsed(sqs)}
-    return Kill(worker, at, tuple(sorted(journal.unfinished(worker) - finished)))
+    with sqs.transaction():
+        looked_at = queue.peek(MOST_LOOKED_AT, hidden=True)
+        in_flight = {one.message_id: one.receive_count for one in looked_at if one.state == "in flight"}
+        for worker, batch in journal.at_work.items():
+            held = [id_ for id_ in batch if in_flight.get(id_) == batch[id_] == 1]
+            if held and set(batch.values()) == {1}:
+                crew.kill(worker)
+                return Kill(worker, time.time_ns() // 1_000_000, tuple(sorted(held)))
+    return None
 
 
 def _say_kill(kill: Kill, crew: Crew, say: Say) -> None:
@@ -177,14 +174,14 @@ def gather(sqs: SQS, journal: Journal) -> Evidence:
         DeadLetter(
             message.message_id, message.body, message.receive_count, sources.parses(Path(message.body))
         )
-        for message in sqs.queue(DEAD_LETTER_QUEUE).peek(MOST_DEAD_LETTERS)
+        for message in sqs.queue(DEAD_LETTER_QUEUE).peek(MOST_LOOKED_AT)
     ]
     with sqs.transaction() as connection:
         integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
     return Evidence(
         sent=ledger.read_sent(sqs),
         parsed=ledger.read_parsed(sqs),
-        acknowledged=[id_ for id_, workers in journal.parsed_by.items() for _ in workers],
+        acknowledged=journal.acknowledged,
         dead_letters=dead_letters,
         max_receive_count=MAX_RECEIVE_COUNT,
         left=len(sqs.queue(QUEUE)),

@@ -23,7 +23,7 @@ def run(folder, *arguments, **environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=300,  # a hang
     )
 
 

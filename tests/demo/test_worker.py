@@ -40,14 +40,13 @@ def bad(tmp_path):
     return str(file)
 
 
-def settle(sqs, message):
-    return worker.settle(sqs, "worker-1", message, 1_000)
+def settle(sqs, *batch):
+    return list(worker.settle(sqs, "worker-1", batch, 1_000).values())
 
 
 def test_a_parsed_file_has_its_row_and_its_message_is_gone(sqs, queue, good):
     sent = queue.send(good)
-    [message] = queue.receive()
-    assert settle(sqs, message) == "parsed"
+    assert settle(sqs, *queue.receive()) == ["parsed"]
     [row] = ledger.read_parsed(sqs)
     assert (row.message_id, row.path, row.functions, row.classes, row.lines) == (
         sent.message_id,
@@ -63,22 +62,56 @@ def test_a_parsed_file_has_its_row_and_its_message_is_gone(sqs, queue, good):
 def test_a_message_whose_timeout_ended_leaves_no_row(sqs, queue, good, clock):
     """The row is rolled back with the delete that was refused; the message is received again."""
     queue.send(good)
-    [message] = queue.receive()
+    late = queue.receive()
     clock.advance(seconds=4)
-    assert settle(sqs, message) == "late"
+    assert settle(sqs, *late) == ["late"]
     assert ledger.read_parsed(sqs) == []
     [again] = queue.receive()
     assert again.receive_count == 2
-    assert settle(sqs, again) == "parsed"
+    assert settle(sqs, again) == ["parsed"]
     assert len(ledger.read_parsed(sqs)) == 1
 
 
-def test_a_file_that_does_not_parse_is_tried_again_until_it_is_a_dead_letter(sqs, queue, bad, clock):
+def test_a_message_that_another_worker_has_finished_is_late_and_leaves_no_second_row(sqs, queue, good, clock):
+    queue.send(good)
+    late = queue.receive()
+    clock.advance(seconds=4)
+    assert settle(sqs, *queue.receive()) == ["parsed"]
+    assert settle(sqs, *late) == ["late"]
+    assert len(ledger.read_parsed(sqs)) == 1
+
+
+def test_one_late_message_takes_none_of_its_batch_along(sqs, queue, good, bad, clock):
+    for path in (good, good, bad):
+        queue.send(path)
+    first, second, third = queue.receive(3)
+    first.change_visibility(60)
+    third.change_visibility(60)
+    clock.advance(seconds=4)
+    assert settle(sqs, first, second, third) == ["parsed", "late", "refused"]
+    assert [row.message_id for row in ledger.read_parsed(sqs)] == [first.message_id]
+
+
+def test_a_message_that_came_back_is_given_all_the_time_it_needs(sqs, queue, good, clock, monkeypatch):
+    """Else a slow machine would make dead letters of good files."""
+    queue.send(good)
+    assert len(queue.receive()) == 1
+    clock.advance(seconds=4)
+    again = queue.receive()
+    count = worker.sources.count
+
+    def count_slowly(path):
+        clock.advance(seconds=1_000)
+        return count(path)
+
+    monkeypatch.setattr(worker.sources, "count", count_slowly)
+    assert settle(sqs, *again) == ["parsed"]
+
+
+def test_a_file_that_does_not_parse_is_tried_again_until_it_is_a_dead_letter(sqs, queue, bad):
     sent = queue.send(bad)
     for _ in range(3):
-        [message] = queue.receive()
-        assert settle(sqs, message) == "refused"
-        clock.advance(seconds=worker.PAUSE_SECONDS)
+        assert settle(sqs, *queue.receive()) == ["refused"]
     assert queue.receive() == []
     [dead] = sqs.queue(worker.DEAD_LETTER_QUEUE).peek()
     assert (dead.message_id, dead.body, dead.receive_count) == (sent.message_id, bad, 3)
@@ -86,9 +119,9 @@ def test_a_file_that_does_not_parse_is_tried_again_until_it_is_a_dead_letter(sqs
 
 def test_a_file_that_does_not_parse_in_time_is_late(sqs, queue, bad, clock):
     queue.send(bad)
-    [message] = queue.receive()
+    late = queue.receive()
     clock.advance(seconds=4)
-    assert settle(sqs, message) == "late"
+    assert settle(sqs, *late) == ["late"]
 
 
 def test_a_worker_tells_what_it_received_and_what_became_of_it(sqs, queue, good):
