@@ -9,7 +9,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 import sqsqlite
-from sqsqlite import ManualClock, boto
+from sqsqlite import SQS, ManualClock, Queue, boto
 from sqsqlite.engine.move import move_chunk, next_move_at
 from sqsqlite.engine.sweep import sweep_chunk
 from sqsqlite.errors import SQSError
@@ -80,6 +80,23 @@ class Engine:
         with store.reading() as connection:
             due_at = next_move_at(connection.execute, WORKER)
         return due_at is not None and due_at <= self._clock.now_ms()
+
+    def transaction(self):
+        """The caller's own, on this thread: what is asked through our client joins."""
+        return SQS(self._client._store).transaction()
+
+    def accept_unsettled(self):
+        return SQS(self._client._store).accept_unsettled()
+
+    def call_in_block(self, action, params):
+        """The answer without its metadata. Raises SQSError: what the block is about."""
+        if action == "delete_many":
+            queue = Queue(self._client._store, params["QueueUrl"].rpartition("/")[2])
+            queue.delete_many(params["Handles"], missing_ok=params["MissingOk"])
+            return {}
+        answer = getattr(self._client, method(action))(**params)
+        del answer["ResponseMetadata"]
+        return answer
 
     def call(self, door, action, params):
         """The answer without its metadata, or (code, text) of an error."""

@@ -13,11 +13,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.model import steps
+from tests.model import steps, transacting
 from tests.model.engine import Engine
 from tests.model.walk import NOW, OTHERS, Walk
 
-KINDS = {**OTHERS, **steps.REQUESTS}
+KINDS = {**OTHERS, **transacting.WEIGHT, **steps.REQUESTS}
 TABLE = [kind for kind, (weight, *_) in KINDS.items() for _ in range(weight)]
 FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a history needs no disk
 # So few may be in flight in some histories that the limit is met.

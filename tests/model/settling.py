@@ -30,7 +30,7 @@ def delete_message_batch(state, QueueUrl, Entries):
         receipt = state.receipts.get(handle)
         if receipt is None or receipt.queue is not queue:
             continue
-        if _is_held(state, queue, handle, receipt.message):
+        if is_held(state, queue, handle, receipt.message):
             remove(state, receipt.message)
     return each_entry(Entries, lambda entry: _delete(state, queue, entry["ReceiptHandle"]))
 
@@ -54,7 +54,7 @@ def _change_entry(state, queue, entry):
     return _change(state, queue, entry["ReceiptHandle"], entry["VisibilityTimeout"])
 
 
-def _receipt(state, queue, handle):
+def find_receipt(state, queue, handle):
     if not handle:
         raise missing("ReceiptHandle")
     receipt = state.receipts.get(handle)
@@ -67,7 +67,7 @@ def _receipt(state, queue, handle):
     return receipt
 
 
-def _standing(state, queue, handle, message):
+def standing_of(state, queue, handle, message):
     """What has become of a handle's message: gone, moved, replaced, ended, or current."""
     if message.queue is None or is_expired(state, message.queue, message):
         return "gone"
@@ -78,7 +78,7 @@ def _standing(state, queue, handle, message):
     return "ended" if is_visible(state, message) else "current"
 
 
-def _is_held(state, queue, handle, message):
+def is_held(state, queue, handle, message):
     """Whether the handle's lease still runs, beyond retention too: then a delete takes the message away."""
     return message.queue is queue and message.receipt == handle and not is_visible(state, message)
 
@@ -97,12 +97,12 @@ def _too_old(state, receipt):
 
 
 def _delete(state, queue, handle):
-    receipt = _receipt(state, queue, handle)
+    receipt = find_receipt(state, queue, handle)
     message = receipt.message
-    standing = _standing(state, queue, handle, message)
+    standing = standing_of(state, queue, handle, message)
     state.happened[f"delete by a handle: {standing}"] += 1
     if standing == "gone":
-        if _is_held(state, queue, handle, message):
+        if is_held(state, queue, handle, message):
             remove(state, message)
         return {}
     if standing != "current" and (not _lenient(state, queue) or _too_old(state, receipt)):
@@ -115,11 +115,10 @@ def _delete(state, queue, handle):
 def _change(state, queue, handle, timeout):
     if not handle:
         raise missing("ReceiptHandle")
-    if not 0 <= timeout <= 43_200:
-        raise bad_value(timeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
-    receipt = _receipt(state, queue, handle)
+    check_timeout(timeout)
+    receipt = find_receipt(state, queue, handle)
     message = receipt.message
-    standing = _standing(state, queue, handle, message)
+    standing = standing_of(state, queue, handle, message)
     state.happened[f"change by a handle: {standing}"] += 1
     if standing == "gone" or (standing == "moved" and _lenient(state, queue)):
         reason = "Message does not exist or is not available for visibility timeout change."
@@ -130,6 +129,18 @@ def _change(state, queue, handle, timeout):
         raise Refusal("AWS.SimpleQueueService.MessageNotInflight")
     if _too_old(state, receipt):
         raise _expired(handle)
+    change(state, queue, receipt, timeout)
+    return {}
+
+
+def check_timeout(timeout):
+    if not 0 <= timeout <= 43_200:
+        raise bad_value(timeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
+
+
+def change(state, queue, receipt, timeout):
+    """Change the timeout of a message that may be changed. Nothing happens to one that is not in flight."""
+    message = receipt.message
     if state.now - (message.received_at or receipt.received_at) + timeout * SECOND > IN_FLIGHT_LONGEST:
         reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
         raise bad_value(timeout, "VisibilityTimeout", reason)
@@ -139,4 +150,3 @@ def _change(state, queue, handle, timeout):
             changed(state, queue, message)
         elif not timeout:
             fairness.draw_again(queue, message)
-    return {}

@@ -19,14 +19,20 @@ MINUTE = 60 * SECOND
 class Refusal(Exception):
     """An error as SQS answers it: the Query code that boto3 shows, and its text.
 
-    `whole` False: the text only begins so. No text: the contract does not say how it is worded.
+    `whole` False: the text only begins so. No text: the contract does not say how it is worded. `reason`: why a
+    transaction of the caller's lost its lease, if that was it.
     """
 
-    def __init__(self, code, text="", *, whole=True):
+    def __init__(self, code, text="", *, whole=True, reason=None):
         super().__init__(code, text)
         self.code = code
         self.text = text
         self.whole = whole and bool(text)
+        self.reason = reason
+
+    def because(self, reason):
+        self.reason = reason
+        return self
 
 
 def invalid(text, *, whole=True):

@@ -8,7 +8,19 @@ import pytest
 from tests.model.histories import BOTH, FEW_IN_FLIGHT, FIFO_ONLY, STANDARD_ONLY, explore
 from tests.model.sqs_model import ACTIONS
 
+BLOCK_OUTCOMES = (
+    "block committed",
+    "block refused",
+    "block rolled back",
+    "block unsettled",
+    "delete in a block: current",
+    "refused in a block: ended",
+    "refused in a block: gone",
+    "refused in a block: replaced",
+)
 STANDARD_OUTCOMES = (
+    *BLOCK_OUTCOMES,
+    "refused in a block: moved",
     "ReceiveMessage",
     "SendMessageBatch entries failed",
     "DeleteMessageBatch entries failed",
@@ -43,6 +55,7 @@ STANDARD_OUTCOMES = (
     "upkeep",
 )
 FIFO_OUTCOMES = (
+    *BLOCK_OUTCOMES,
     "duplicate",
     "dead letter",
     "group blocked",
@@ -67,6 +80,7 @@ def test_engine_answers_what_the_model_answers(mix, outcomes):
 def test_engine_answers_as_recorded_on_amazon_in_that_mode():
     happened = explore(30, 50, compat="aws")
     assert happened["delete by a handle: replaced"]
+    assert happened["refused in a block: replaced"]
 
 
 def test_engine_lets_no_more_be_in_flight_than_the_model():
@@ -84,6 +98,7 @@ def test_model_knows_nothing_of_the_package():
         "sending",
         "receiving",
         "settling",
+        "blocks",
         "fairness",
         "moves",
         "permissions",

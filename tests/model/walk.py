@@ -55,6 +55,10 @@ class Walk:
         engine: what opens the file, closes it, moves the clock and sweeps; see `engine.py`.
         mix: standard queues, FIFO queues or both; see `steps.pool`.
         fair: whether messages to standard queues have groups.
+
+    Attributes:
+        told: what was asked.
+        done: ids of the messages that were deleted in transactions of the caller's, as the model has them.
     """
 
     def __init__(self, engine, *, compat="docs", in_flight_limits=None, mix=0, fair=False):
@@ -64,6 +68,7 @@ class Walk:
         self.fair = fair
         self.pairs = Pairs()
         self.told = []
+        self.done = []
         self._handles = []
         self._tasks = []
         self._fresh = 100
@@ -141,10 +146,10 @@ class Walk:
         self._prepare(action, params)
         self.told.append((action, params))
         try:
-            expected = self.model.call(action, _side(params, "model"))
+            expected = self.model.call(action, self.side(params, "model"))
         except Refusal as refusal:
             expected = refusal
-        got = self.engine.call(door, action, _side(params, "engine"))
+        got = self.engine.call(door, action, self.side(params, "engine"))
         if isinstance(expected, Refusal):
             if not isinstance(got, tuple):
                 raise Difference(f"{action}: {got} instead of {expected.code} ({expected.text})")
@@ -163,6 +168,14 @@ class Walk:
         """A longer retention brings back what has expired and was not swept yet: so it is swept before."""
         if action == "SetQueueAttributes" and "MessageRetentionPeriod" in params["Attributes"]:
             upkeep(self)
+
+    def side(self, params, side):
+        """The parameters as one side takes them."""
+        if isinstance(params, dict):
+            return {name: self.side(value, side) for name, value in params.items()}
+        if isinstance(params, list):
+            return [self.side(value, side) for value in params]
+        return getattr(params, side) if isinstance(params, Handle) else params
 
     def _keep_handles(self, params, expected, got):
         if "TaskHandle" in expected:
@@ -308,12 +321,3 @@ OTHERS = {
     fail: (3, 4, 3),
     redrive: (3, steps.QUEUE, 15, 6, 3),
 }
-
-
-def _side(params, side):
-    """The parameters as one side takes them."""
-    if isinstance(params, dict):
-        return {name: _side(value, side) for name, value in params.items()}
-    if isinstance(params, list):
-        return [_side(value, side) for value in params]
-    return getattr(params, side) if isinstance(params, Handle) else params
