@@ -1,0 +1,43 @@
+"""Slow workers, timeouts of a second, kills and stops: rows = messages, exactly. And the other actors of the storm."""
+
+import random
+
+import pytest
+
+from tests.durability.long_storm import run
+
+SECONDS, SLOW_SECONDS = 3, 60
+
+
+def storm(tmp_path, names, seconds, **options):
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"storm of {', '.join(names)} with seed {seed}")
+    figures, faults = run(tmp_path, names, seconds, seed, **options)
+    print(dict(figures))
+    assert faults == []
+    return figures
+
+
+@pytest.mark.timeout(300)  # a hang
+def test_each_message_has_one_row(tmp_path):
+    figures = storm(tmp_path, ["late"], SECONDS, calm=(0.1, 0.5))
+    assert figures["late: rows"] == figures["late: messages"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_each_message_has_one_row_whoever_is_late(tmp_path):
+    figures = storm(tmp_path, ["late"], SLOW_SECONDS)
+    assert figures["late: rows"] == figures["late: messages"]
+    # Otherwise it was no storm.
+    assert [reason for reason in ("gone", "ended", "replaced") if not figures[f"late: late {reason}"]] == []
+    assert figures["late: received"] > 1_000
+    assert figures["late: kills"] > 0
+    assert figures["late: stops"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_is_acknowledged_is_there_although_writers_stop_in_line(tmp_path):
+    figures = storm(tmp_path, ["line"], SLOW_SECONDS / 3)
+    assert figures["line: acknowledged"] > 0
