@@ -17,7 +17,6 @@ from sqsqlite.service.inspect import QueueStatistics
 VISIBILITY_TIMEOUT = 3  # seconds: what the killed worker held is back that much later
 MAX_RECEIVE_COUNT = 3
 MOST_LOOKED_AT = 10_000  # messages: a look shows no more
-PROGRESS_SECONDS = 1.0
 
 Say = Callable[[str], None]
 
@@ -105,7 +104,7 @@ def send(sqs: SQS, files: list[Path]) -> Queue:
 
 def _run_crew(path: Path, worker_count: int, sqs: SQS, queue: Queue, sent_count: int, say: Say) -> Journal:
     journal = Journal()
-    progress = _Progress(sent_count, say)
+    said_tenths = 0
     with Crew(path, worker_count) as crew:
         for worker, event in crew.events():
             for back in journal.enter(worker, event):
@@ -122,24 +121,11 @@ def _run_crew(path: Path, worker_count: int, sqs: SQS, queue: Queue, sent_count:
                 journal.kill = kill_at_work(crew, sqs, queue, journal)
                 if journal.kill is not None:
                     _say_kill(journal.kill, crew, say)
-            progress.show(journal.totals["parsed"])
+            parsed_count = journal.totals["parsed"]
+            if 10 * parsed_count // sent_count > said_tenths:
+                said_tenths = 10 * parsed_count // sent_count
+                say(f"{parsed_count:,} of {sent_count:,} files are parsed.")
     return journal
-
-
-class _Progress:
-    """A line a second, while there is news."""
-
-    def __init__(self, sent_count: int, say: Say) -> None:
-        self._sent_count = sent_count
-        self._say = say
-        self._said = 0
-        self._say_at = time.monotonic() + PROGRESS_SECONDS
-
-    def show(self, parsed_count: int) -> None:
-        if parsed_count > self._said and time.monotonic() >= self._say_at:
-            self._say_at = time.monotonic() + PROGRESS_SECONDS
-            self._said = parsed_count
-            self._say(f"{parsed_count:,} of {self._sent_count:,} files are parsed.")
 
 
 def kill_at_work(crew: Crew, sqs: SQS, queue: Queue, journal: Journal) -> Kill | None:
