@@ -49,11 +49,11 @@ class Failure(click.ClickException):
 def failure_of(error: SQSQLiteError) -> Failure:
     """The failure that an error of ours becomes.
 
-    Its code is the name of its class, as in Python: QueueDoesNotExist, InvalidParameterValue, Busy. The words of an
-    SQS error are SQS's own.
+    Its code is the name of its class, or of the class of SQS's that it is: QueueDoesNotExist, InvalidParameterValue,
+    Busy. The words of an SQS error are SQS's own.
     """
     if isinstance(error, SQSError):
-        return Failure(f"{type(error).__name__}: {error.message}", FAILED)
+        return Failure(f"{code_of(error.query_code)}: {error.message}", FAILED)
     if isinstance(error, ParamValidationError):
         return Failure(str(error), USAGE)
     exit_code = BUSY if isinstance(error, Busy) else UPGRADE if isinstance(error, SchemaTooOld) else FAILED

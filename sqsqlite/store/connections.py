@@ -58,6 +58,8 @@ def connect(
             )
         except dbapi.Error as error:
             raise translate(error, path) from error
+        identity = foreign.identity(path)
+        foreign.opened(identity, connection)
         try:
             # The first statement reads the header: a file that is no database shows here.
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -72,8 +74,8 @@ def connect(
                 connection.execute(f"PRAGMA {pragma}").fetchall()
         except (dbapi.Error, UnicodeError) as error:  # the second: SQLite quotes a damaged schema
             connection.close()
+            foreign.closed(identity, connection)
             raise translate(error, path) from error
-        foreign.opened(foreign.identity(path), connection)
     return connection
 
 

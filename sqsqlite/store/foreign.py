@@ -78,8 +78,7 @@ def opening(path: Path) -> Iterator[None]:
         if wanted is not None:
             if wanted in _torn:
                 raise StoreError(f"{path}: {TORN}")
-            ours = _our_descriptors.get(wanted, set()) if is_open(wanted) else set()
-            if wanted not in _cut_short and descriptors(wanted) - ours:
+            if wanted not in _cut_short and descriptors(wanted) - _our_descriptors.get(wanted, set()):
                 raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
             _cut_short.add(wanted)
         yield
@@ -116,10 +115,13 @@ def closed(wanted: Identity, connection: Any) -> None:
     """Note that a connection of ours is closed; forget the descriptors that went with it. Once more does no harm."""
     with _lock:
         _open_connections[wanted].discard(connection)
-        if is_open(wanted):
-            _our_descriptors[wanted] &= descriptors(wanted)
+        # Also behind the last one: an interrupt may have left another open that is not noted, until it is freed.
+        left = _our_descriptors.get(wanted, set()) & descriptors(wanted)
+        if left:
+            _our_descriptors[wanted] = left
         else:
             _our_descriptors.pop(wanted, None)
+        if not is_open(wanted):
             _open_connections.pop(wanted, None)
 
 

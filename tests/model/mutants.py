@@ -120,6 +120,12 @@ OF_THE_ENGINE = (
         "it is not",
         **{"in": "_count", "drop": "arrived.messages += count"},
     ),
+    _own(
+        9,
+        "In a transaction of the caller's a settle succeeds only if it settles.",
+        "it is as lenient as outside",
+        **{"in": "Application.begin", "drop": "tx.is_callers = True"},
+    ),
 )
 
 
