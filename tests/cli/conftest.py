@@ -6,6 +6,7 @@ import pytest
 import sqsqlite
 from sqsqlite.cli.verbs import VERBS
 from tests.cli.runs import Run, runner_on
+from tests.new_files import lay
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def run(path: Path) -> Run:
 @pytest.fixture
 def sqs(path: Path) -> Iterator[sqsqlite.SQS]:
     """The file, opened beside the command, with a queue `orders`."""
-    with sqsqlite.connect(path) as opened:
+    with sqsqlite.connect(lay(path), synchronous="OFF") as opened:
         opened.create_queue("orders")
         yield opened
 

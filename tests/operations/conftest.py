@@ -1,6 +1,7 @@
 import pytest
 
 import sqsqlite
+from tests.new_files import lay
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def sqs(path, clock):
-    with sqsqlite.connect(path, clock=clock) as sqs:
+    with sqsqlite.connect(lay(path), clock=clock) as sqs:
         yield sqs
 
 

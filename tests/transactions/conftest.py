@@ -1,6 +1,7 @@
 import pytest
 
 import sqsqlite
+from tests.new_files import lay
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def clock():
 @pytest.fixture
 def sqs(path, clock):
     """A file with the application's table of orders beside the queues'."""
-    with sqsqlite.connect(path, clock=clock) as opened:
+    with sqsqlite.connect(lay(path), clock=clock) as opened:
         with opened.transaction() as connection:
             connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT NOT NULL)")
         yield opened

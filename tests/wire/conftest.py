@@ -2,6 +2,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.service.opening import open_store
+from tests.new_files import lay
 
 
 @pytest.fixture
@@ -17,6 +18,6 @@ def path(tmp_path):
 @pytest.fixture
 def store(path, clock):
     """The file, opened as a server opens it."""
-    opened = open_store(path, synchronous="NORMAL", clock=clock)
+    opened = open_store(lay(path), synchronous="OFF", clock=clock)
     yield opened
     opened.close()
