@@ -1,5 +1,6 @@
-"""One Spark session for all tests of a process: its start costs as much as thirty of them.
+"""One Spark session for all tests of a process. What needs it is slow, but for a sample.
 
+Spark's start and its first queries cost as much processor time as a thousand tests of a queue.
 `make test` has two processes, and this folder is the first: work stealing gives the first process the first half of the
 tests in their order, and the other one steals from its end. So one process alone starts a session.
 """
@@ -20,6 +21,23 @@ QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+
+# Tests with a session that `make test` runs as well, and what each would be the first to notice.
+SAMPLE = {
+    "test_a_view_read_by_jdbc_holds_what_sqlite_says[sqs_report_queues]": "the driver, and the types of columns",
+    "test_backlog_as_json_has_these_keys_in_this_order[snapshot]": "the command, from a snapshot to its rows",
+    "test_report_equals_plain_sql[live-all-groups]": "a live report, read from the file itself",
+    "test_report_equals_plain_sql[snapshot-all-dead-letters]": "the report that moves and sources go into",
+    "test_days_are_utc_s_in_a_session_of_any_time_zone": "Parquet files, and the days they are put under",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marked here, not one by one, so that a new test with a session is slow unless it is put into the sample."""
+    for item in items:
+        if "session" in getattr(item, "fixturenames", ()) and item.name not in SAMPLE:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

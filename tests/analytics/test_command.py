@@ -16,8 +16,6 @@ from sqsqlite.cli import report as report_command
 from tests.analytics import oracles
 from tests.cli.runs import runner_on
 
-pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
-
 BACKLOG_KEYS = [
     "queue",
     "visible",
@@ -278,6 +276,7 @@ def test_spark_is_started_with_a_low_priority_and_this_process_keeps_its_own(mon
     assert seen == [max(10, own), own]
 
 
+@pytest.mark.slow
 def test_a_run_of_its_own_prints_its_data_and_no_word_of_spark(jar, busy_file, tmp_path):
     """No session here: Spark's and Java's own words must not reach the terminal."""
     program = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqlite')"
@@ -299,7 +298,7 @@ def test_a_run_of_its_own_prints_its_data_and_no_word_of_spark(jar, busy_file, t
         capture_output=True,
         text=True,
         check=False,
-        timeout=150,
+        timeout=900,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(json.loads(done.stdout)) == 9
