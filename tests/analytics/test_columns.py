@@ -11,8 +11,6 @@ from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 from tests.analytics import oracles
 
-pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
-
 BIG = 1_795_240_000_000  # 32 bits of it are -56329728
 # What goes by the clock at the moment of the query.
 MOVING = {"now_ms", "age_seconds", "held_seconds", "expires_in_seconds", "dead_seconds"}

@@ -1,11 +1,7 @@
 """The demo's last word is Spark's: the numbers of the file it has just made."""
 
-import pytest
-
 import sqsqlite
 from tests.cli.runs import runner_on
-
-pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
 
 
 def test_the_demo_ends_with_the_report_of_its_file(session, tmp_path, monkeypatch):

@@ -127,7 +127,7 @@ def program(home, text, **environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=600,
     )
 
 
@@ -144,7 +144,7 @@ def test_without_java_a_report_says_so_in_one_line(home):
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=600,
     )
     assert done.returncode == 1
     assert done.stdout == ""

@@ -12,8 +12,6 @@ from sqsqlite.analytics.errors import ExportIncomplete
 from sqsqlite.analytics.export import write_parquet
 from tests.cli.runs import runner_on
 
-pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
-
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
 

@@ -20,8 +20,6 @@ from tests.analytics import oracles
 from tests.store.full_disks import small_disk
 from tests.store.machine import DAY, Machine
 
-pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
-
 MESSAGES = "SELECT count(*) AS n FROM sqs_facts"
 
 
@@ -330,7 +328,7 @@ def test_a_folder_that_a_report_may_not_write_is_told_with_what_to_do(tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=50,
+            timeout=600,
         )
     assert "ReadOnlyFile: " in done.stderr
     assert "must be allowed to write the file's folder" in done.stderr

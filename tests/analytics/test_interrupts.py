@@ -11,8 +11,6 @@ import pytest
 from sqsqlite.cli import spark_options
 from sqsqlite.cli.signals import Terminated
 
-pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
-
 # Slows nothing down but the moment of interest, and says that it has come.
 PROGRAM = """
 import signal, sys, time
@@ -25,7 +23,7 @@ STARTING = """
 from pyspark.sql import SparkSession
 def start(builder):
     print("here", flush=True)
-    time.sleep(170)
+    time.sleep(1_700)
 SparkSession.Builder.getOrCreate = start
 """
 COUNTING = """
@@ -69,7 +67,7 @@ def test_a_signal_ends_the_report_without_a_word(jar, busy_file, tmp_path, patch
         assert report.stdout.readline() == "here\n"
         time.sleep(0.5)  # into the call
         report.send_signal(number)
-        out, err = report.communicate(timeout=60)
+        out, err = report.communicate(timeout=600)
     finally:
         report.kill()
     assert (report.returncode, out, err) == (CODES[number], "", "")

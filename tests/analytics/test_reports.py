@@ -7,8 +7,6 @@ from sqsqlite.analytics.catalogue import Options
 from sqsqlite.analytics.facts import take_facts
 from tests.analytics import oracles
 
-pytestmark = pytest.mark.timeout(180)  # the first query of a JVM is slow, on a busy machine very
-
 HOUR_MS = 3_600_000
 # Longest first: activity, sends, moves and receives on both sides of each.
 SINCE_MS = (100 * HOUR_MS, 40 * HOUR_MS, HOUR_MS)

@@ -526,7 +526,7 @@ def test_each_level_of_synchronous_is_sqlites_own(tmp_path, level):
 def test_completion_shows_every_public_name_before_it_is_loaded():
     program = "import sqsqlite; print(*dir(sqsqlite))"
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=600
     )
     shown = [name for name in run.stdout.split() if not name.startswith("_")]
     assert shown == sorted({*sqsqlite.__all__, "boto"} - {"__version__"})

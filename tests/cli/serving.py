@@ -31,7 +31,7 @@ class Served:
                 self.said.append(line.rstrip("\n"))
                 self._new.notify_all()
 
-    def until_said(self, pattern, seconds=30):
+    def until_said(self, pattern, seconds=300):
         """Wait for a line on standard error."""
 
         def found():
@@ -57,7 +57,7 @@ class Served:
     def end(self, number):
         """Send it a signal, and give its exit code."""
         self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(300)
 
 
 @contextlib.contextmanager
@@ -77,5 +77,5 @@ def served(path, *options, until="access keys"):
         process.kill()
         process.wait()
         if found is not None:
-            found._reader.join(30)
+            found._reader.join(300)
         process.stderr.close()

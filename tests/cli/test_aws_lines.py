@@ -53,7 +53,6 @@ def test_every_action_has_its_verb_and_every_field_its_flag():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which("aws") is None, reason="the AWS CLI is not installed")
 def test_the_aws_cli_still_sends_what_was_recorded():
     """One process a line, about a second each."""

@@ -119,7 +119,7 @@ def test_a_command_loads_only_what_it_needs(words: list[str], loaded: set[str], 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=600,
         check=False,
     )
     [line] = [line for line in ran.stdout.splitlines() if line.startswith("LOADED")]

@@ -246,7 +246,7 @@ def test_a_loop_works_until_sigterm_and_ends_its_command_first(queue, path):
         check=False,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=600,
     )
     assert process.returncode == 143, process.stderr
     assert "waiting for the running command to end" in process.stderr

@@ -50,7 +50,7 @@ class Endpoint:
             found["AWS_CA_BUNDLE"] = str(self.authority)
         return {**found, **more}
 
-    def run(self, *command, seconds=120, environment=None, **options):
+    def run(self, *command, seconds=800, environment=None, **options):
         """Run a client; what it printed. Fails with all of that if the client does."""
         done = subprocess.run(
             [str(word) for word in command],
@@ -66,7 +66,7 @@ class Endpoint:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(30) == 0
+        assert self.process.wait(300) == 0
 
 
 def start(folder, *, certificate=None, key=None, authority=None, is_keyed=True):
@@ -81,7 +81,7 @@ def start(folder, *, certificate=None, key=None, authority=None, is_keyed=True):
             cwd=ROOT,
             stderr=log,
         )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while not (found := re.search(r" on (https?)://127\.0\.0\.1:(\d+)\n", told.read_text("utf-8"))):
         assert process.poll() is None, told.read_text("utf-8")
         assert time.monotonic() < deadline
@@ -116,6 +116,6 @@ def make_certificates(folder):
         ),
     ):
         subprocess.run(
-            [*make, "-days", "2", "-keyout", *arguments], check=True, capture_output=True, timeout=30
+            [*make, "-days", "2", "-keyout", *arguments], check=True, capture_output=True, timeout=600
         )
     return certificate, key, authority

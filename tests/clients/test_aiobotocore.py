@@ -5,7 +5,7 @@ import pytest
 from tests.clients.tools import programs, version_of
 from tests.packaging.checkout import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sqsqlite.store.driver import dbapi
 from tests.clients.tools import programs
 from tests.packaging.checkout import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def aws(endpoint, installed):
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=600,
         )
         assert done.returncode == 255, done.stdout
         return done.stderr

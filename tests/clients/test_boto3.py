@@ -9,7 +9,7 @@ import pytest
 from tests.clients.tools import programs
 from tests.packaging.checkout import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
+pytestmark = pytest.mark.slow
 
 ROUND_TRIP = ROOT / "tests" / "clients" / "programs" / "boto3_round_trip.py"
 

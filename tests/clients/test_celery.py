@@ -14,7 +14,7 @@ import pytest
 from tests.clients.tools import programs, version_of
 from tests.packaging.checkout import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
+pytestmark = pytest.mark.slow
 
 FOLDERS = [ROOT / "tests" / "clients" / "programs", ROOT / "docs" / "clients"]
 VISIBILITY_TIMEOUT = 8
@@ -68,7 +68,7 @@ class Celery:
             finally:
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
-                    process.wait(60)
+                    process.wait(300)
 
     def log(self, name="only"):
         return (self._endpoint.home / f"{name}.log").read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ class Celery:
         return self.until(lambda: [words for first, *words in self._lines() if first == task], count)
 
     def until(self, look, count):
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 600
         while len(found := look()) < count:
             logs = "\n".join(log.read_text("utf-8") for log in self._endpoint.home.glob("*.log"))
             assert time.monotonic() < deadline, f"{found}\n{logs}"
@@ -152,7 +152,7 @@ def test_a_task_of_a_killed_worker_is_given_to_another(celery):
         celery.call("kept")
         celery.notes("kept", 1)
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
+        process.wait(300)
     with celery.worker("second"):
         [[first], [second]] = celery.notes("kept", 2)
         celery.until(lambda: [line for line in celery.log("second").splitlines() if "succeeded" in line], 1)

@@ -8,7 +8,7 @@ import pytest
 from tests.clients.tools import kept, need, run
 from tests.packaging.checkout import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(700)]
+pytestmark = pytest.mark.slow
 
 EXAMPLE = ROOT / "docs" / "clients" / "javascript"
 PROGRAMS = ROOT / "tests" / "clients" / "programs"

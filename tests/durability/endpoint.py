@@ -13,7 +13,7 @@ from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
 
 HOST = "127.0.0.1"
 # Far beyond what an answer takes: a server that is killed resets its connections at once.
-PATIENCE = 60  # s
+PATIENCE = 600  # s
 _TOO_LATE = {
     "InvalidParameterValueException": InvalidParameterValue,
     "MessageNotInflight": MessageNotInflight,

@@ -15,7 +15,7 @@ from sqsqlite.service.check import check
 from tests.durability.recording import Disk, Said, record
 from tests.store.inspection import rows
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("fifo_power.py")
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ import pytest
 from sqsqlite.store.driver import dbapi
 from tests.durability.recording import Disk, Said, record
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("power.py")
 ROOT = Path(__file__).resolve().parents[2]

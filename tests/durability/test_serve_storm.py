@@ -53,7 +53,7 @@ class Doors:
 
 @pytest.mark.parametrize(
     ("server_deaths", "program_deaths"),
-    [(2, 3), pytest.param(45, 55, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
+    [(2, 3), pytest.param(45, 55, marks=[pytest.mark.slow, pytest.mark.timeout(7_200)])],
 )
 def test_storm_on_server_and_programs_breaks_no_promise(tmp_path, server_deaths, program_deaths):
     seed = random.SystemRandom().randrange(1 << 32)

@@ -100,7 +100,7 @@ def test_who_opens_the_file_during_an_upgrade_waits_and_then_learns_of_the_versi
         opener.start()
         migrate.run(connection, migrate.pending(1, scripts), scripts)
         assert outcome == []
-    opener.join(20)
+    opener.join(300)
     assert outcome == [errors.SchemaTooNew]
 
 
@@ -108,7 +108,7 @@ def test_a_process_killed_in_mid_upgrade_leaves_the_old_version_whole(path, next
     """After the statements of the step and before its commit."""
     scripts = next_release("os.kill(os.getpid(), signal.SIGKILL)")
     with python(UPGRADE, path, scripts) as killed:
-        assert killed.wait(30) == -signal.SIGKILL
+        assert killed.wait(300) == -signal.SIGKILL
     assert migrate.current(path) == 1
     assert migrate.check(path) == []
     assert bodies(path) == ["three", "two"]

@@ -8,7 +8,7 @@ from tests.model.seek import HISTORIES
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7_200)
 def test_a_walk_tells_an_engine_with_a_rule_switched_off():
     untouched, *others = hunted([UNTOUCHED, *chosen()])
     assert untouched == (UNTOUCHED, HISTORIES, None)

@@ -471,7 +471,7 @@ def test_a_load_that_was_killed_goes_on_where_it_was(sqs, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines_of(sqs)))
     # The clock of the process is the real one, and the messages' is far ahead of it: they count as sent then.
     run = subprocess.run(
-        [sys.executable, "-c", KILLED, tmp_path / "new.db", tmp_path / "a.jsonl"], timeout=50, check=False
+        [sys.executable, "-c", KILLED, tmp_path / "new.db", tmp_path / "a.jsonl"], timeout=600, check=False
     )
     assert run.returncode == -signal.SIGKILL
     with sqsqlite.connect(tmp_path / "new.db") as new, open(tmp_path / "a.jsonl", "rb") as file:

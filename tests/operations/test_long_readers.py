@@ -8,15 +8,14 @@ from sqsqlite.service.dump import dump
 from sqsqlite.store import upkeep
 from sqsqlite.store.upkeep import RESTART_ABOVE
 
-pytestmark = pytest.mark.timeout(20)
 MEBIBYTE = 1_048_576
 
 
 @pytest.fixture
 def sqs(path, monkeypatch):
-    """Checkpoints are the test's own. Whatever waits for others here waits for longer than these tests may take."""
+    """Checkpoints are the test's own. Whatever waits for others here waits for longer than a test may take."""
     monkeypatch.setattr(upkeep, "CHECKPOINT_EVERY_COMMITS", 1 << 30)
-    with sqsqlite.connect(path, synchronous="OFF", busy_timeout=25) as sqs:
+    with sqsqlite.connect(path, synchronous="OFF", busy_timeout=3_600) as sqs:
         yield sqs
 
 

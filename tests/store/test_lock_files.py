@@ -38,11 +38,11 @@ def test_file_that_could_not_be_opened_leaves_no_descriptor(path):
     def hold():
         with turnstile.taken(5):
             held.set()
-            refused.wait(20)
+            refused.wait(300)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert held.wait(20)
+    assert held.wait(300)
     with pytest.raises(errors.Busy):
         sqsqlite.connect(path, busy_timeout=0)
     refused.set()

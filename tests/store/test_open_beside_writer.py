@@ -12,13 +12,13 @@ def test_file_opens_while_another_thread_holds_a_transaction(path):
     def write():
         with sqs.transaction():
             writing.set()
-            assert seen.wait(30)
+            assert seen.wait(300)
 
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send("paint the fence")
         writer = threading.Thread(target=write)
         writer.start()
-        assert writing.wait(30)
+        assert writing.wait(300)
         try:
             with sqsqlite.connect(path, busy_timeout=0) as other:
                 assert [queue.name for queue in other.queues()] == ["orders"]

@@ -9,16 +9,17 @@ import sqsqlite
 from tests.store.processes import Program
 from tests.store.waiting import Task, until
 
-# Bounds generously what takes a millisecond; but less than the 20 s of the wait itself, which would be no wake-up.
-SOON = 5.0
+# Bounds generously what takes a millisecond; but less than the wait itself, at whose end it would be no wake-up.
+SOON = 300.0
+WAIT = 1_000
 
 RECEIVE = """
 import sqsqlite
-sqs = sqsqlite.connect(sys.argv[1])
+sqs = sqsqlite.connect(sys.argv[1], limits="native")
 queue = sqs.queue("orders")
 say("open")
 while True:
-    say(*[message.body for message in queue.receive(wait=20, visibility_timeout=int(sys.argv[2]))])
+    say(*[message.body for message in queue.receive(wait=1_000, visibility_timeout=int(sys.argv[2]))])
     input()
 """
 RECEIVE_AS_NOBODY = RECEIVE.replace(
@@ -36,7 +37,7 @@ sqsqlite.connect(sys.argv[1]).queue("orders").send("last words")
 
 @pytest.fixture
 def sqs(path):
-    with sqsqlite.connect(path) as opened:
+    with sqsqlite.connect(path, limits="native") as opened:
         yield opened
 
 
@@ -137,7 +138,7 @@ def test_waiters_of_one_process_share_one_socket(sqs, queue, path):
 
 
 def test_closing_ends_a_wait_with_nothing(sqs, queue):
-    task = Task(queue.receive, 1, 20)
+    task = Task(queue.receive, 1, WAIT)
     until(lambda: sqs._store.waker._waiters)
     started = time.monotonic()
     sqs.close()

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 20.0
+PATIENCE = 300.0  # s: for what hangs, not for what is slow
 
 
 def until(condition: Callable[[], object], patience: float = PATIENCE) -> None:

@@ -25,7 +25,7 @@ ORDERS = "SELECT item, state FROM orders ORDER BY id"
 
 def run(path, *arguments):
     command = [sys.executable, EXAMPLE, path, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=50).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout.strip()
 
 
 @pytest.fixture

@@ -174,7 +174,7 @@ def test_threads_outside_wait_for_the_commit(sqs, queue):
 
     with sqs.transaction():
         task = Task(send)
-        assert begun.wait(20)
+        assert begun.wait(300)
         queue.send("first")
         assert task.is_alive()
     task.outcome()

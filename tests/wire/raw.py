@@ -21,7 +21,7 @@ class Connection:
 
     def __init__(self, url):
         parts = urlsplit(url)
-        self._socket = socket.create_connection((parts.hostname, parts.port), timeout=20)
+        self._socket = socket.create_connection((parts.hostname, parts.port), timeout=300)
         self._unread = b""
 
     def __enter__(self):

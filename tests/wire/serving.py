@@ -24,7 +24,7 @@ def serving(store, access=None, **options):
         yield f"{'https' if options.get('tls_certificate') else 'http'}://{host}:{port}"
     finally:
         server.stop()
-        thread.join(30)
+        thread.join(300)
 
 
 def client_of(url, key, **options):

@@ -499,6 +499,6 @@ def test_those_who_wait_receive_nothing_once_their_permission_is_taken_away(stor
     store.clock.until_waiting(1)
     owner.remove_permission(QueueUrl=queue_url, Label="once")
     owner.send_message(QueueUrl=queue_url, MessageBody="of the owner")
-    waiting.join(20)
+    waiting.join(300)
     assert len(denials) == 1
     assert len(owner.receive_message(QueueUrl=queue_url)["Messages"]) == 1

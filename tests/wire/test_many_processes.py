@@ -59,9 +59,9 @@ def test_two_servers_and_two_programs_share_a_queue(path):
             works = [
                 pool.submit(work, client, queue.url, f"client{n}", 100) for n, client in enumerate(clients)
             ]
-            received = [body for one in works for body in one.result(50)]
+            received = [body for one in works for body in one.result(300)]
             for program in programs:
-                received += program.communicate(timeout=50)[0].split()
+                received += program.communicate(timeout=600)[0].split()
             for client in clients:
                 client.close()
         sent = [f"program{n}-{number}" for n in range(2) for number in range(200)]

@@ -63,7 +63,7 @@ class Supervised:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(300)
 
 
 FIRST_ALONE_STARTS = "ready(lambda: os._exit(0)) if started() == 1 else os._exit(7)"

@@ -40,7 +40,7 @@ def stopping(store):
         yield server, "http://{}:{}".format(*server.address), thread
     finally:
         server.stop(at_once=True)
-        thread.join(20)
+        thread.join(300)
 
 
 @pytest.fixture
@@ -79,10 +79,10 @@ def test_send_that_cannot_begin_within_the_grace_is_refused(store, url, path, be
         with other_writer(path):
             begins.clear()
             connection.send(SEND)
-            assert begins.wait(20)
+            assert begins.wait(300)
             server.stop()
             answer = connection.answer()
-            thread.join(20)
+            thread.join(300)
             assert not thread.is_alive()
         assert (answer.status, b"Nothing was done" in answer.body) == (503, True)
     assert "Messages" not in json.loads(ask(url, RECEIVE).body)
@@ -95,10 +95,10 @@ def test_receive_that_is_given_up_leases_nothing_when_the_lock_comes(store, url,
         with other_writer(path):
             begins.clear()
             connection.send(RECEIVE)
-            assert begins.wait(20)
+            assert begins.wait(300)
             server.stop(at_once=True)
             assert connection.answer().status == 503
-            thread.join(20)
+            thread.join(300)
             assert not thread.is_alive()
         assert receive_count(url) == "1"
 
@@ -112,18 +112,18 @@ def test_write_that_has_begun_is_answered_by_a_stop_at_once(store, url, monkeypa
     def held_claim(*arguments):
         found = claim(*arguments)
         reached.set()
-        assert go_on.wait(20)
+        assert go_on.wait(300)
         return found
 
     ask(url, SEND)
     monkeypatch.setattr(receive_service, "claim", held_claim)
     with stopping(store) as (server, stopped_url, thread), Connection(stopped_url) as connection:
         connection.send(RECEIVE)
-        assert reached.wait(20)
+        assert reached.wait(300)
         server.stop(at_once=True)
         threading.Timer(0.3, go_on.set).start()
         assert json.loads(connection.answer().body)["Messages"][0]["Body"] == "hi"
-        thread.join(20)
+        thread.join(300)
         assert not thread.is_alive()
 
 
@@ -142,9 +142,9 @@ def test_receive_whose_client_has_left_before_the_lock_came_is_none(url, path, b
         begins.clear()
         with Connection(url) as connection:
             connection.send(RECEIVE)
-            assert begins.wait(20)
+            assert begins.wait(300)
             lost.clear()
-        assert lost.wait(20)
+        assert lost.wait(300)
     assert receive_count(url) == "1"
 
 
@@ -160,6 +160,6 @@ def test_request_that_is_not_there_whole_is_refused_by_a_stop(store, length, cap
         answer = connection.answer()
         assert (answer.status, answer.body) == (503, b"The server is being stopped.\n")
         connection.close()
-        thread.join(20)
+        thread.join(300)
         assert not thread.is_alive()
     assert caplog.records == []
