@@ -25,6 +25,7 @@ def result(tmp_path_factory):
     return {"json": json.loads(path.read_text()), "tables": path.with_suffix(".md").read_text(), "page": page}
 
 
+@pytest.mark.slow
 def test_every_door_gives_a_row_for_each_workload(result):
     rows = result["json"]["rows"]
     for workload in ("send", "receive+delete"):
@@ -33,6 +34,7 @@ def test_every_door_gives_a_row_for_each_workload(result):
     assert all(row["messages_per_second"] > 0 and row["p50_ms"] <= row["p99_ms"] for row in rows)
 
 
+@pytest.mark.slow
 def test_every_other_benchmark_gives_its_figures(result):
     figures = {figure["name"].partition(" ")[0] for figure in result["json"]["figures"]}
     assert figures >= {
@@ -52,12 +54,14 @@ def test_every_other_benchmark_gives_its_figures(result):
     }
 
 
+@pytest.mark.slow
 def test_result_says_when_where_and_of_what(result):
     circumstances = result["json"]["circumstances"]
     assert circumstances.keys() >= {"date", "commit", "cpu_count", "python", "sqlite"}
     assert circumstances["commit"] in result["tables"]
 
 
+@pytest.mark.slow
 def test_tables_replace_what_stood_between_the_markers_of_a_page(result):
     page = result["page"].read_text()
     assert page.startswith("Before.\n")

@@ -68,8 +68,11 @@ FIFO_OUTCOMES = (
 
 @pytest.mark.parametrize(
     ("mix", "outcomes"),
-    [(STANDARD_ONLY, STANDARD_OUTCOMES), (FIFO_ONLY, FIFO_OUTCOMES), (BOTH, ACTIONS)],
-    ids=["standard", "fifo", "both"],
+    [
+        pytest.param(STANDARD_ONLY, STANDARD_OUTCOMES, id="standard", marks=pytest.mark.slow),
+        pytest.param(FIFO_ONLY, FIFO_OUTCOMES, id="fifo", marks=pytest.mark.slow),
+        pytest.param(BOTH, ACTIONS, id="both"),
+    ],
 )
 def test_engine_answers_what_the_model_answers(mix, outcomes):
     """Over 200 histories in all; and what is to be compared does occur in them."""

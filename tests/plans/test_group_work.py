@@ -127,9 +127,14 @@ def identified(queue, group_id):
     ("few", "many"),
     [
         pytest.param((30, 1), (100_000, 1), id="groups"),
-        pytest.param((1, 100), (1, 100_000), id="messages of a single group"),
+        pytest.param((1, 100), (1, 100_000), id="messages of a single group", marks=pytest.mark.slow),
         pytest.param((2, 50, 1), (2, 50_000, 1), id="messages of a locked group in front of another"),
-        pytest.param((130, 1, 100), (10_030, 1, 10_000), id="locked groups in front of the others"),
+        pytest.param(
+            (130, 1, 100),
+            (10_030, 1, 10_000),
+            id="locked groups in front of the others",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_work_on_a_fifo_queue_does_not_grow_with_its(opened, few, many):

@@ -78,6 +78,7 @@ def wait_until_all_are_claimed(sqs):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_flood_of_one_tenant_delays_no_other_by_more_than_its_turns(flooded, path):
     """A tenant with nothing waiting draws the turn of the latest claim or the next one, one with k waiting at most k
     further; and in each turn there is one message a tenant."""

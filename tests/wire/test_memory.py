@@ -12,7 +12,9 @@ from tests.wire.serving import serving
 MIB = 1024 * 1024
 
 
-@pytest.mark.parametrize("action", [b"GetQueueAttributes", b"ReceiveMessage"])
+@pytest.mark.parametrize(
+    "action", [b"GetQueueAttributes", pytest.param(b"ReceiveMessage", marks=pytest.mark.slow)]
+)
 def test_long_queue_urls_are_not_kept(store, action):
     """Any host is a queue's, so each of these names the same queue anew."""
     with serving(store) as url, Connection(url) as connection:
