@@ -96,7 +96,9 @@ def test_makes_the_file(path):
         assert [queue.name for queue in sqs.queues()] == ["orders"]
 
 
-@pytest.mark.parametrize("base", ["https://queues.example", "http://[::1]:80/"])
+@pytest.mark.parametrize(
+    "base", ["https://queues.example", pytest.param("http://[::1]:80/", marks=pytest.mark.slow)]
+)
 def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs, base):
     with served(path) as server:
         assert server.client().get_queue_url(QueueName="orders")["QueueUrl"].startswith(server.url + "/")
@@ -299,6 +301,7 @@ def test_file_that_is_none_is_told_before_anything_is_started(run, path, process
 
 
 @POSIX
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_says_where_it_serves_when_a_signal_would_end_it_well(path, processes):
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -355,7 +358,7 @@ def replace_both(server):
 
 
 @LINUX
-@pytest.mark.parametrize("is_keyed_before", [True, False])
+@pytest.mark.parametrize("is_keyed_before", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_process_that_takes_anothers_place_lets_nobody_in_after_the_last_key_is_removed(
     run, path, sqs, is_keyed_before
 ):

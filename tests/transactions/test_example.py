@@ -46,13 +46,14 @@ def test_orders_are_placed_and_shipped(path):
         assert_whole(sqs)
 
 
-@pytest.mark.parametrize("arguments", [[], ["shop.db"]])
+@pytest.mark.parametrize("arguments", [pytest.param([], marks=pytest.mark.slow), ["shop.db"]])
 def test_too_few_arguments_get_a_line_of_usage(arguments):
     told = subprocess.run([sys.executable, EXAMPLE, *arguments], capture_output=True, text=True, check=False)
     assert told.returncode == 1
     assert told.stderr.startswith("usage: python orders.py FILE ITEM...\n")
 
 
+@pytest.mark.slow
 def test_killed_between_order_and_message_it_leaves_neither(path):
     run(path, "lamp")
     with Program(PLACE_AND_DIE, path) as program, pytest.raises(AssertionError, match="not another line"):

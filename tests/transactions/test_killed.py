@@ -61,8 +61,8 @@ def shop(path):
 @pytest.mark.parametrize(
     ("place", "kept"),
     [
-        ("before the transaction", False),
-        ("before the order", False),
+        pytest.param("before the transaction", False, marks=pytest.mark.slow),
+        pytest.param("before the order", False, marks=pytest.mark.slow),
         ("between order and message", False),
         ("before the commit", False),
         ("after the commit", True),
