@@ -31,6 +31,17 @@ def tell(kind: str, *words: str | int) -> None:
     os.write(1, " ".join((kind, who, *map(str, words))).encode() + b"\n")
 
 
+def slowness() -> float:
+    """How many times longer work takes than its processor time: 1, or more where others share the machine.
+
+    Pauses between deaths are longer by as much, so that workers come as far as they would on an idle machine.
+    """
+    began, used = time.monotonic(), time.process_time()
+    while time.process_time() < used + 0.1:
+        pass
+    return max(1.0, (time.monotonic() - began) / 0.1)
+
+
 class Crew:
     """The workers alive, by process id. A context manager that leaves none behind."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import sqsqlite
 from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
-from tests.durability.crew import CRASHED, Crew, now, tell
+from tests.durability.crew import CRASHED, Crew, now, slowness, tell
 
 VISIBILITY_TIMEOUT = 1  # s
 # Each sends a part of the groups, in two processes that send the same.
@@ -182,9 +182,10 @@ def main(path: str, consumers: int, groups: int, messages: int, seed: int) -> No
             crew.start(functools.partial(produce, place=place, groups=groups, messages=messages))
         for _ in range(consumers):
             crew.start(functools.partial(consume, longest_life=messages))
+        slower = slowness()
         while len(crew):
             crew.kill_some()
-            time.sleep(chance.uniform(0.01, 0.25))
+            time.sleep(chance.uniform(0.01, 0.25) * slower)
             crew.replace_crashed()
         tell("deaths", crew.deaths)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import sqsqlite
 from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
-from tests.durability.crew import Crew, now, tell
+from tests.durability.crew import Crew, now, slowness, tell
 
 QUEUE = "storm"
 VISIBILITY_TIMEOUT = 2  # s
@@ -105,9 +105,9 @@ def main(path: str, kills: int, seed: int) -> None:
     with Crew(path, chance) as crew:
         for work in [produce] * PRODUCERS + [consume] * CONSUMERS:
             crew.start(work)
-        killed = 0
+        killed, slower = 0, slowness()
         while killed < kills:
-            time.sleep(chance.uniform(0.005, 0.12))
+            time.sleep(chance.uniform(0.005, 0.12) * slower)
             killed += crew.kill_some()
 
 
