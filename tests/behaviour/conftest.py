@@ -37,12 +37,15 @@ QUERY_GAPS = {
 
 # A behaviour is the engine's, whatever the door; a door translates, which a sample of all behaviours shows. Of a door's
 # tests one in so many runs by default: through a socket a test costs five times as much as through the client.
-ONE_IN = {"boto3": 6, "serve": 15, "query": 15}
+ONE_IN = {"boto3": 10, "serve": 25, "query": 25}
 # These run through every door: each error has its own name and code in each protocol; and what a sample of behaviours
 # may leave out, so that every action is called through each door.
 ALWAYS = {
     "test_errors.py",
+    "test_a_batchs_entries_are_sent_in_order_each_with_its_answer",
     "test_a_batch_changes_what_it_can",
+    "test_a_cancelled_task_moves_no_more",
+    "test_sources_come_in_pages",
     "test_a_permission_is_removed_by_its_label",
     "test_untagging_ignores_keys_that_are_not_there",
 }

@@ -80,6 +80,7 @@ def test_engine_answers_what_the_model_answers(mix, outcomes):
     assert [outcome for outcome in outcomes if not happened[outcome]] == []
 
 
+@pytest.mark.slow
 def test_engine_answers_as_recorded_on_amazon_in_that_mode():
     happened = explore(30, 50, compat="aws")
     assert happened["delete by a handle: replaced"]

@@ -53,8 +53,14 @@ class Child:
 
 
 @pytest.fixture(autouse=True)
-def _impatience(monkeypatch):
-    """A fork waits so long for transactions to end; here their own thread forks, so they never do."""
+def _patience(monkeypatch):
+    """However slow the machine is, a fork waits until the transactions of other threads have ended."""
+    monkeypatch.setattr(connections, "FORK_PATIENCE", 300)
+
+
+@pytest.fixture
+def impatience(monkeypatch, _patience):
+    """Where their own thread forks, they never do."""
     monkeypatch.setattr(connections, "FORK_PATIENCE", 0.2)
 
 
@@ -214,7 +220,7 @@ REFUSED = "forked while a transaction was open"
     ],
     ids=["send", "receive", "attributes", "engine", "read_engine", "transaction", "connect"],
 )
-def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use):
+def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use, impatience):
     with sqs.transaction():
         queue.send("from the parent")
         child = Child(lambda: use(sqs, queue))
@@ -224,7 +230,7 @@ def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use):
 
 
 @pytest.mark.parametrize("leave", ["commit", "rollback", "close"])
-def test_child_cannot_end_its_parents_transaction(sqs, queue, leave):
+def test_child_cannot_end_its_parents_transaction(sqs, queue, leave, impatience):
     """Whatever it does with the connection that it was born with, the parent's transaction is the parent's."""
     with sqs.transaction() as connection:
         queue.send("from the parent")
@@ -239,7 +245,7 @@ def test_child_cannot_end_its_parents_transaction(sqs, queue, leave):
     assert_whole(sqs)
 
 
-def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue):
+def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue, impatience):
     """As when a function that forks is called within one."""
 
     def work():
@@ -253,7 +259,7 @@ def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue):
     assert bodies(queue) == ["from the parent"]
 
 
-def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
+def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue, impatience):
     with contextlib.suppress(ZeroDivisionError), sqs.transaction():
         queue.send("rolled back")
         Child(lambda: None).outcome()
