@@ -228,7 +228,7 @@ class Pool:
     def before_fork(self) -> None:
         self._gate.acquire()
         deadline = time.monotonic() + FORK_PATIENCE
-        while self._open:
+        while list(self._open):  # not its length: see `foreign.open_count`
             try:
                 self._forget(self._idle.pop())
             except IndexError:
@@ -241,8 +241,8 @@ class Pool:
 
     def after_fork_in_child(self) -> None:
         self._gate = threading.Lock()
-        if self._open:
-            _keep_for_ever(set(self._open))
+        if inherited := set(self._open):
+            _keep_for_ever(inherited)
 
 
 def _keep_for_ever(inherited: set[Connection]) -> None:

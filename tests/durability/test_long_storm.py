@@ -38,7 +38,7 @@ def test_each_message_has_one_row_whoever_is_late(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["hops", "line", "openings", "cursors", "tasks"])
+@pytest.mark.parametrize("name", ["hops", "line", "openings", "cursors", "tasks", "signals", "room"])
 def test_sums_hold_whatever_programs_do(tmp_path, name):
     figures = storm(tmp_path, [name], SLOW_SECONDS / 4)
     assert figures[f"{name}: kills"] + figures[f"{name}: stops"] > 0
