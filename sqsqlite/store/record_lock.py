@@ -16,6 +16,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,16 @@ def holder_of(descriptor: int, start: int = 0, length: int = 0) -> int | None:
 class RecordLock:
     """One lock. Of this process one thread at a time uses it (see `Turnstile`).
 
+    Args:
+        came_back: called by the helper when it is out no more and nobody waited for it to the end.
+
     Attributes:
         is_out: the helper blocks. Longer than a writer waits, if that gave up. Meanwhile the lock may become the
             process's at any moment, so no other thread of it may touch the lock.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, came_back: Callable[[], None]) -> None:
+        self._came_back = came_back
         self._descriptor = -1
         if fcntl is not None:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -192,12 +197,15 @@ class RecordLock:
             came = self._block()
             with self._mutex:
                 self.is_out = False
-                if self._wanted:
+                is_wanted = self._wanted
+                if is_wanted:
                     # Also where the system failed: the writer goes on without the lock.
                     self._wanted = False
                     self._granted.release()
                 elif came:
                     self.unlock()
+            if not is_wanted:
+                self._came_back()
 
     def _is_asked(self) -> bool:
         """Wait for work. False: the helper ends."""

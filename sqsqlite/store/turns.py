@@ -61,8 +61,8 @@ class Turnstile:
         self._held: dict[str, ref[Holder]] = {}
         self._freeing = threading.Lock()
         self._waiting: list[Signal] = []
-        self._waiting_room = RecordLock(folder / "waiting-room")
-        self._turn = RecordLock(folder / "turn")
+        self._waiting_room = RecordLock(folder / "waiting-room", _close_unused)
+        self._turn = RecordLock(folder / "turn", _close_unused)
 
     def is_stale(self) -> bool:
         """Whether the lock files were deleted, as with the database they stood beside (its inode may be used again)."""
@@ -215,7 +215,6 @@ _turnstiles_lock = threading.Lock()
 def turnstile_for(identity: tuple[int, int], folder: Path) -> Turnstile:
     """The process's one turnstile for the file with this (device, inode). Each call is followed by a `let_go`."""
     with _turnstiles_lock:
-        _close_unused()
         found = _turnstiles.get(identity)
         if found is None or found.is_stale():
             found = _turnstiles[identity] = Turnstile(folder)
@@ -229,14 +228,15 @@ def let_go(turnstile: Turnstile) -> None:
         turnstile.user_count -= 1
         if turnstile.user_count <= 0 and turnstile not in _turnstiles.values():
             turnstile.close()
-        _close_unused()
+    _close_unused()
 
 
 def _close_unused() -> None:
-    """A turnstile whose helper still blocks is kept, for the next user of its file."""
-    for identity, turnstile in list(_turnstiles.items()):
-        if turnstile.user_count <= 0 and turnstile.close():
-            del _turnstiles[identity]
+    """Close what has no user. A turnstile whose helper still blocks stays, until the helper has come back."""
+    with _turnstiles_lock:
+        for identity, turnstile in list(_turnstiles.items()):
+            if turnstile.user_count <= 0 and turnstile.close():
+                del _turnstiles[identity]
 
 
 def _after_fork_in_child() -> None:
