@@ -73,8 +73,7 @@ def redrive(
     id, sent now, never received. It is one move task, as of start-message-move-task. Ctrl-C cancels it, and what was
     moved stays moved. If the command is killed, the next process that opens the file goes on with it.
 
-    Of a message that died in several queues one after another the file knows the last. Back in that one, if it is a
-    dead-letter queue too, the message has no known origin, and --to says where it goes on to.
+    A message that died in several queues one after another goes back one step, and with the next redrive the next.
     """
     from sqsqlite.cli.move_task import MoveTask
 
@@ -84,7 +83,6 @@ def redrive(
     parts = _planned(line, task)
     going = [part for part in parts if part.kept_by is None]
     count = sum(part.messages for part in going)
-    _warn_of_chains(line, going)
     if dry_run:
         line.print_rows((_plan_row(part) for part in parts), _PLAN)
         line.say(f"would move {messages(count)} from {found.name}")
@@ -134,20 +132,6 @@ def _filter(
             account_id, name = queue_name(source)
         arn = queue_arn(line.open().settings.region, account_id or LOCAL.account_id, name)
     return MoveFilter(source_arn=arn, body=body_contains, minimum_receive_count=min_receives)
-
-
-def _warn_of_chains(line: CommandLine, going: "list[Part]") -> None:
-    """Say where an origin is lost: a file keeps the last move of a message, and the redrive undoes that one."""
-    from sqsqlite.names import queue_name
-
-    for destination in sorted({str(part.destination) for part in going}):
-        found = line.client().list_dead_letter_source_queues(QueueUrl=destination)["queueUrls"]
-        if found:
-            names = ", ".join(queue_name(url)[1] for url in found)
-            line.say(
-                f"{destination} is itself the dead-letter queue of {names}, and does not know of what comes back to it "
-                f"where it died first: from there it goes on by sqsqlite redrive {destination} --to QUEUE"
-            )
 
 
 def _advice(staying: "list[Part]", to: str | None) -> str:

@@ -15,9 +15,9 @@ from sqlalchemy import Column, Index, MetaData, PrimaryKeyConstraint, String, Ta
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import BLOB, INTEGER, TEXT, UserDefinedType
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # The Alembic revision under migrations/versions that builds this schema.
-ALEMBIC_VERSION = "0001"
+ALEMBIC_VERSION = "0002"
 
 
 class INT(UserDefinedType[int]):
@@ -304,6 +304,8 @@ dead_letters = _table(
     Column("source_arn", TEXT, nullable=False),
     _number("receive_count", None),
     _number("moved_at", None),
+    # The moves before that one, as JSON [[source_queue_id, source_arn, receive_count, moved_at], ...], the latest last.
+    Column("earlier", TEXT),
 )
 Index("sqs_ix_dead_letters_epoch", dead_letters.c.epoch_id, dead_letters.c.moved_at)
 

@@ -268,7 +268,8 @@ WHERE id = :id
 """
 
 INSERT_DEAD_LETTER = """
--- Moved again, from one dead-letter queue to the next: the last move counts.
+-- Moved again, from one dead-letter queue to the next: the last move counts, and those before it are kept, the eight
+-- latest of them. What is there and can't be read is given up.
 INSERT INTO sqs_dead_letters (id, epoch_id, source_queue_id, source_arn, receive_count, moved_at)
 VALUES (:id, :epoch_id, :source_queue_id, :source_arn, :receive_count, :now_ms)
 ON CONFLICT (id) DO UPDATE SET
@@ -276,7 +277,21 @@ ON CONFLICT (id) DO UPDATE SET
     source_queue_id = excluded.source_queue_id,
     source_arn = excluded.source_arn,
     receive_count = excluded.receive_count,
-    moved_at = excluded.moved_at
+    moved_at = excluded.moved_at,
+    earlier = json_remove(
+        json_insert(
+            iif(json_valid(earlier), earlier, '[]'),
+            '$[#]',
+            json_array(source_queue_id, source_arn, receive_count, moved_at)
+        ),
+        '$[#-9]'
+    )
+"""
+
+INSERT_PROVENANCE = """
+-- Of a message that has a new row: it came from another file, or one step back from a dead-letter queue.
+INSERT INTO sqs_dead_letters (id, epoch_id, source_queue_id, source_arn, receive_count, moved_at, earlier)
+VALUES (:id, :epoch_id, :source_queue_id, :source_arn, :receive_count, :moved_at, :earlier)
 """
 
 MARK_DEAD_LETTERS = """

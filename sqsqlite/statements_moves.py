@@ -111,14 +111,14 @@ LIST_MOVABLE = """
 -- sqs_ix_leases_age, merged, as LIST_MESSAGES has them. Sent after the start: not the task's.
 SELECT
     l.id AS id, l.sent_at AS sent_at, l.size_bytes, l.visible_at, l.token IS NOT NULL, l.group_key,
-    d.source_arn, d.receive_count, d.moved_at
+    d.source_arn, d.receive_count, d.moved_at, d.earlier
 FROM sqs_leases AS l
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.sent_at = :after_sent_at AND l.id > :after_id AND l.id <= :last_id
 UNION ALL
 SELECT
     l.id, l.sent_at, l.size_bytes, l.visible_at, l.token IS NOT NULL, l.group_key,
-    d.source_arn, d.receive_count, d.moved_at
+    d.source_arn, d.receive_count, d.moved_at, d.earlier
 FROM sqs_leases AS l
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
 WHERE l.epoch_id = :epoch_id AND l.sent_at > :after_sent_at AND l.sent_at <= :started_at AND +l.id <= :last_id
@@ -140,7 +140,7 @@ LIST_MOVABLE_OF_GROUP = """
 -- A group's messages, in order. By sqs_ix_leases_group.
 SELECT
     l.id, l.sent_at, l.size_bytes, l.visible_at, l.token IS NOT NULL, l.group_key,
-    d.source_arn, d.receive_count, d.moved_at
+    d.source_arn, d.receive_count, d.moved_at, d.earlier
 FROM sqs_leases AS l
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
 WHERE l.group_key = :group_key AND l.id > :after_id AND l.id <= :last_id

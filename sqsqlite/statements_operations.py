@@ -194,6 +194,14 @@ WHERE l.id IS NULL
 LIMIT 20
 """
 
+FIND_ODD_PROVENANCE = """
+-- Earlier moves are a list, in JSON.
+SELECT id
+FROM sqs_dead_letters
+WHERE earlier IS NOT NULL AND json_type(iif(json_valid(earlier), earlier, '0')) <> 'array'
+LIMIT 20
+"""
+
 FIND_UNMARKED_DEAD_LETTER_QUEUES = """
 SELECT DISTINCT q.name
 FROM sqs_dead_letters AS d
@@ -273,7 +281,7 @@ DUMP_MESSAGES = """
 SELECT
     l.id, l.epoch_id, m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
     l.deduplication_id, l.sent_at, l.first_received_at, l.receive_count, l.queue_receive_count,
-    l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
+    l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at, d.earlier
 FROM sqs_leases AS l
 LEFT JOIN sqs_messages AS m ON m.id = l.id
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
@@ -287,7 +295,7 @@ DUMP_MESSAGE = """
 SELECT
     l.id, l.epoch_id, m.id, m.message_id, m.body_md5, m.body, m.sender_id, m.group_id, m.trace_header, m.attributes,
     l.deduplication_id, l.sent_at, l.first_received_at, l.receive_count, l.queue_receive_count,
-    l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at
+    l.visible_at, l.token IS NOT NULL, d.source_arn, d.receive_count, d.moved_at, d.earlier
 FROM sqs_leases AS l
 LEFT JOIN sqs_messages AS m ON m.id = l.id
 LEFT JOIN sqs_dead_letters AS d ON d.id = l.id

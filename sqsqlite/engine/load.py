@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from sqsqlite import statements as sql
-from sqsqlite.engine import fair, groups
+from sqsqlite.engine import fair, groups, provenance
 from sqsqlite.engine.find import find_queue
 from sqsqlite.engine.rows import Queue
 from sqsqlite.statements_operations import BEGIN_SEQUENCE, INSERT_LOADED_LEASE, RAISE_SEQUENCE
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """Where a dead letter was moved from, and when (milliseconds since 1970 UTC)."""
+    """Where a dead letter was moved from, and when (milliseconds since 1970 UTC).
+
+    `earlier`: the moves before that one, the latest last.
+    """
 
     arn: str
     receive_count: int
     moved_at: int
+    earlier: tuple["Source", ...] = ()
 
 
 class LoadedMessage(NamedTuple):
@@ -113,18 +117,23 @@ def _note_sources(tx: "Transaction", queue: Queue, first: int, loaded: Sequence[
             continue
         noted = True
         tx.execute(
-            sql.INSERT_DEAD_LETTER,
+            sql.INSERT_PROVENANCE,
             {
                 "id": first + place,
                 "epoch_id": queue.epoch_id,
                 "source_queue_id": _queue_id(tx, one.source.arn),
                 "source_arn": one.source.arn,
                 "receive_count": one.source.receive_count,
-                "now_ms": one.source.moved_at,
+                "moved_at": one.source.moved_at,
+                "earlier": provenance.write([_move(tx, source) for source in one.source.earlier]),
             },
         )
     if noted and not queue.holds_dead_letters:
         tx.execute(sql.MARK_DEAD_LETTERS, {"id": queue.id})
+
+
+def _move(tx: "Transaction", source: Source) -> provenance.Move:
+    return provenance.Move(_queue_id(tx, source.arn), source.arn, source.receive_count, source.moved_at)
 
 
 def _queue_id(tx: "Transaction", arn: str) -> int:

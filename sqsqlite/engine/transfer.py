@@ -1,12 +1,13 @@
 """Messages of one queue made new messages of another, in one transaction: each is in exactly one of them."""
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqsqlite import statements
 from sqsqlite import statements_fifo as fifo_sql
 from sqsqlite import statements_moves as sql
-from sqsqlite.engine import fair, groups, unreadable
+from sqsqlite.engine import fair, groups, provenance, unreadable
 from sqsqlite.engine.rows import Queue
 from sqsqlite.store.damage import undecoded
 from sqsqlite.store.driver import dbapi
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Movable(NamedTuple):
-    """A message of a dead-letter queue, with where it came from (None: it was sent there directly)."""
+    """A message of a dead-letter queue, with where it came from (None: it was sent there directly).
+
+    `earlier`: the moves before that one, as `provenance` has them.
+    """
 
     id: int
     sent_at: int
@@ -27,6 +31,7 @@ class Movable(NamedTuple):
     source_arn: str | None
     receive_count: int | None
     moved_at: int | None
+    earlier: str | None
 
 
 def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable]) -> int:
@@ -34,7 +39,8 @@ def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Seq
 
     There they are new: id, time of sending, receive count, retention, and on FIFO queues their sequence, last in their
     groups. Content, sender, attributes, group and deduplication id stay. The queue's delay does not apply to them, and
-    they are nobody's duplicates. There they count as sent, in the source as deleted.
+    they are nobody's duplicates. There they count as sent, in the source as deleted. What goes back to the queue it was
+    moved from is a dead letter there if it was one before.
 
     A damaged message of a FIFO queue stays if its group can't be read: it would be in none.
     """
@@ -48,6 +54,7 @@ def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Seq
         _join_groups(tx, destination, ids, first_id, grouped)
     else:
         _take_turns(tx, destination, ids, first_id, grouped)
+    _note_sources(tx, source, destination, messages, first_id)
     for statement in (sql.DELETE_MOVED_LEASES, sql.DELETE_MOVED_DEAD_LETTERS, sql.DELETE_MOVED_MESSAGES):
         tx.execute(statement, {"ids": ids})
     _leave_groups(tx, source, messages)
@@ -94,6 +101,47 @@ def _take_turns(
     tx.execute(sql.COPY_LEASES, {**lease, "turn": fair.clock(tx, destination)})
     turns = [(fair.draw(tx, destination, group_id), first_id + place) for place, group_id in grouped]
     tx.connection.executemany(fifo_sql.SET_TURN, turns)
+
+
+def _note_sources(
+    tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable], first_id: int
+) -> None:
+    """Where the messages came from that go one step back in a chain of dead-letter queues."""
+    arn_end = f":{destination.account_id}:{destination.name}"
+    rows = [
+        row
+        for place, message in enumerate(messages)
+        if message.earlier is not None
+        and message.source_arn is not None
+        and message.source_arn.endswith(arn_end)
+        for row in _step_back(tx, source, destination, message, first_id + place)
+    ]
+    if rows:
+        tx.connection.executemany(statements.INSERT_PROVENANCE, rows)
+        if not destination.holds_dead_letters:
+            tx.execute(statements.MARK_DEAD_LETTERS, {"id": destination.id})
+
+
+def _step_back(
+    tx: "Transaction", source: Queue, destination: Queue, message: Movable, new_id: int
+) -> Iterator[dict[str, Any]]:
+    """The new message's provenance: the old one's without its last move. None where damage has left nothing of it."""
+    assert message.earlier is not None
+    try:
+        *before, last = provenance.read(message.earlier)
+    except ValueError:
+        why = "where it died before can't be read: it comes back as one that was sent there"
+        tx.damaged.append(unreadable.line(message.id, source.name, why))
+        return
+    yield {
+        "id": new_id,
+        "epoch_id": destination.epoch_id,
+        "source_queue_id": last.source_queue_id,
+        "source_arn": last.source_arn,
+        "receive_count": last.receive_count,
+        "moved_at": tx.now_ms,
+        "earlier": provenance.write(before),
+    }
 
 
 def _leave_groups(tx: "Transaction", source: Queue, messages: Sequence[Movable]) -> None:

@@ -126,6 +126,12 @@ INVARIANTS = (
         _UPKEEP,
     ),
     Invariant(
+        "earlier moves",
+        find.FIND_ODD_PROVENANCE,
+        "where message {0} died before it last did can't be read: a redrive by one step forgets it",
+        "redrive it with a destination",
+    ),
+    Invariant(
         "dead-letter queues",
         find.FIND_UNMARKED_DEAD_LETTER_QUEUES,
         "queue {0} holds dead letters and is not marked so: receives don't tell their source",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite import queue_attributes, statements_operations
 from sqsqlite import statements_queues as sql
+from sqsqlite.engine import provenance
 from sqsqlite.engine.unreadable import UUID_BYTES, check_message, line
 from sqsqlite.errors import Corrupt, QueueDoesNotExist
 from sqsqlite.message_attributes import load_attributes
@@ -16,6 +17,7 @@ from sqsqlite.service.dump_lines import (
     FORMAT_VERSION,
     DumpedDeduplication,
     DumpedMessage,
+    DumpedMove,
     DumpedQueue,
     DumpEnd,
     DumpStart,
@@ -160,6 +162,7 @@ def _is_plain(found: Stored) -> bool:
         and type(message.sender_id) in _TEXTS
         and type(found.deduplication_id) in _TEXTS
         and type(found.source_arn) in _TEXTS
+        and (found.earlier is None or _are_moves(found.earlier))
         and type(found.sent_at) is type(found.visible_at) is int
         and type(found.receive_count) is type(found.queue_receive_count) is int
         and 0 <= found.sent_at <= _LARGEST
@@ -168,6 +171,14 @@ def _is_plain(found: Stored) -> bool:
         and 0 <= found.queue_receive_count <= _LARGEST
         and (first is None or (type(first) is int and 0 <= first <= _LARGEST))
     )
+
+
+def _are_moves(earlier: str) -> bool:
+    try:
+        provenance.read(earlier)
+    except ValueError:
+        return False
+    return True
 
 
 def _mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str], None]) -> Stored:
@@ -211,10 +222,21 @@ def _message(queue: dict[str, Any], found: Stored, now_ms: int) -> DumpedMessage
         first_received_at=found.first_received_at,
         receive_count=found.receive_count,
         queue_receive_count=found.queue_receive_count,
-        dead_letter=None
-        if found.source_arn is None or found.source_receive_count is None or found.moved_at is None
-        else Provenance(
-            source_arn=found.source_arn, receive_count=found.source_receive_count, moved_at=found.moved_at
+        dead_letter=_provenance(found),
+    )
+
+
+def _provenance(found: Stored) -> Provenance | None:
+    if found.source_arn is None or found.source_receive_count is None or found.moved_at is None:
+        return None
+    moves = [] if found.earlier is None else provenance.read(found.earlier)
+    return Provenance(
+        source_arn=found.source_arn,
+        receive_count=found.source_receive_count,
+        moved_at=found.moved_at,
+        earlier=tuple(
+            DumpedMove(source_arn=move.source_arn, receive_count=move.receive_count, moved_at=move.moved_at)
+            for move in moves
         ),
     )
 

@@ -11,8 +11,11 @@ import msgspec
 from sqsqlite.errors import BadDump
 from sqsqlite.message_attributes import MessageAttributeValue
 
-# 2 has the lines `deduplication`.
+# 2 has the lines `deduplication`, and `earlier` in `dead_letter`.
 FORMAT_VERSION = 2
+
+# Of each dead letter, beside its last move; INSERT_DEAD_LETTER keeps no more of them.
+MOST_EARLIER = 8
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """What any JSON reader keeps exactly."""
@@ -43,12 +46,22 @@ class DumpedQueue(
     messages: Number = 0
 
 
-class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a dead letter was moved from."""
+class DumpedMove(msgspec.Struct, frozen=True, kw_only=True):
+    """From which queue a message was moved to the dead-letter queue, after how many receives, and when."""
 
     source_arn: str
     receive_count: Number
     moved_at: Number
+
+
+class Provenance(DumpedMove, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a dead letter was moved from.
+
+    Attributes:
+        earlier: the moves before that one, of a message that died in several queues, the latest last.
+    """
+
+    earlier: Annotated[tuple[DumpedMove, ...], msgspec.Meta(max_length=MOST_EARLIER)] = ()
 
 
 class DumpedMessage(

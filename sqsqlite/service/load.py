@@ -224,9 +224,11 @@ def _source(reader: DumpReader, line: DumpedMessage) -> Source | None:
     found = line.dead_letter
     if found is None:
         return None
-    if not is_queue_arn(found.source_arn):
-        raise reader.refused(f"source_arn {found.source_arn!r} is no queue's ARN")
-    return Source(found.source_arn, found.receive_count, found.moved_at)
+    for move in (found, *found.earlier):
+        if not is_queue_arn(move.source_arn):
+            raise reader.refused(f"source_arn {move.source_arn!r} is no queue's ARN")
+    earlier = tuple(Source(move.source_arn, move.receive_count, move.moved_at) for move in found.earlier)
+    return Source(found.source_arn, found.receive_count, found.moved_at, earlier)
 
 
 def _write(

@@ -38,6 +38,7 @@ class Stored(NamedTuple):
     source_arn: str | None = None
     source_receive_count: int | None = None
     moved_at: int | None = None
+    earlier: str | None = None
 
 
 class Rescue:

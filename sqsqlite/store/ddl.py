@@ -1,7 +1,7 @@
 """The DDL of a new file, written by `make ddl` from the schema; a test keeps the two equal."""
 
-SCHEMA_VERSION = 1
-ALEMBIC_VERSION = "0001"
+SCHEMA_VERSION = 2
+ALEMBIC_VERSION = "0002"
 
 STATEMENTS: tuple[str, ...] = (
     """
@@ -234,6 +234,7 @@ CREATE TABLE sqs_dead_letters (
     source_arn TEXT NOT NULL,
     receive_count INT NOT NULL,
     moved_at INT NOT NULL,
+    earlier TEXT,
     PRIMARY KEY (id)
 ) STRICT
 """,

@@ -165,20 +165,6 @@ def test_an_old_handle_does_not_reach_the_moved_message(dead, source):
 
 
 @pytest.mark.rule("move.1", "move.38")
-def test_a_dead_letter_queue_of_a_dead_letter_queue_gives_back_to_it(make_queue, source, dead):
-    """A chain: each task undoes one step of it. The first source is forgotten then, as with any new message."""
-    last = make_queue("last")
-    dead.set(RedrivePolicy=policy(last))
-    let_die(source, "a")
-    dead.receive_one(VisibilityTimeout=0)
-    assert dead.receive() == []
-    start(last)
-    assert ended(last)["Status"] == "COMPLETED"
-    assert (last.counts, dead.counts) == ((0, 0, 0), (1, 0, 0))
-    start(dead)
-    assert ended(dead)["FailureReason"] == "CouldNotDetermineMessageSource"
-
-
 @pytest.mark.rule("move.11")
 def test_a_long_poll_wakes_for_what_is_moved(dead, source, background, no_safety_net, clock):
     let_die(source, "a")

@@ -1,4 +1,4 @@
-"""A folder of migrations with a second version, as the next release might have it."""
+"""A folder of migrations with one version more, as the next release might have it."""
 
 import shutil
 from importlib.resources import files
@@ -8,14 +8,14 @@ import pytest
 
 import sqsqlite
 
-SECOND = '''
+NEXT = '''
 import os
 import signal
 
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0003"
+down_revision = "0002"
 
 
 def upgrade():
@@ -40,13 +40,13 @@ def path(tmp_path):
 
 @pytest.fixture
 def next_release(tmp_path):
-    """Makes the folder; `after` is Python that the second revision runs after its statements."""
+    """Makes the folder; `after` is Python that the added revision runs after its statements."""
 
     def make(after: str = "") -> Path:
         folder = tmp_path / "next"
         shutil.copytree(str(files("sqsqlite.migrations")), folder)
-        (folder / "versions" / "0002_second.py").write_text(
-            f'"""Note when a queue was last received from."""\n{SECOND.format(after=after)}'
+        (folder / "versions" / "0003_next.py").write_text(
+            f'"""Note when a queue was last received from."""\n{NEXT.format(after=after)}'
         )
         return folder
 

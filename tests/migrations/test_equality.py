@@ -39,7 +39,7 @@ def shape(connection) -> dict[str, list[tuple]]:
 
 def test_the_ddl_of_a_new_file_is_what_schema_py_says():
     assert tuple(f"\n{statement}\n" for statement in write_ddl.statements()) == ddl.STATEMENTS
-    assert (ddl.SCHEMA_VERSION, ddl.ALEMBIC_VERSION) == (write_ddl.schema.SCHEMA_VERSION, "0001")
+    assert (ddl.SCHEMA_VERSION, ddl.ALEMBIC_VERSION) == (write_ddl.schema.SCHEMA_VERSION, "0002")
 
 
 def test_migrations_build_the_schema_of_a_new_file():

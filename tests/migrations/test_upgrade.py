@@ -34,26 +34,26 @@ def python(program: str, *arguments: object, **options) -> subprocess.Popen:
 
 def test_an_up_to_date_file_is_left_alone(path, tmp_path):
     done = migrate.upgrade(path)
-    assert (done.version, done.migrations, done.backup) == (1, (), None)
+    assert (done.version, done.migrations, done.backup) == (2, (), None)
     assert list(tmp_path.glob("*.backup")) == []
 
 
 def test_upgrade_backs_up_then_runs_the_steps(path, next_release, tmp_path):
     done = migrate.upgrade(path, scripts=next_release())
     assert [(step.revision, step.description) for step in done.migrations] == [
-        ("0002", "Note when a queue was last received from.")
+        ("0003", "Note when a queue was last received from.")
     ]
-    assert migrate.current(path) == 2
+    assert migrate.current(path) == 3
     assert done.backup is not None
-    assert migrate.current(done.backup) == 1
+    assert migrate.current(done.backup) == 2
     assert bodies(done.backup) == ["three", "two"]  # the first is in flight there too
 
 
 def test_upgrade_sets_the_version_in_the_header_of_a_file_of_ours(path, next_release):
     migrate.upgrade(path, backup=False, scripts=next_release())
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
-        assert connection.execute("SELECT version_num FROM sqs_alembic_version").fetchall() == [("0002",)]
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("SELECT version_num FROM sqs_alembic_version").fetchall() == [("0003",)]
     connection.close()
 
 
@@ -61,8 +61,8 @@ def test_a_dry_run_tells_the_steps_beside_others_and_changes_nothing(path, next_
     with sqsqlite.connect(path) as sqs:
         told = migrate.upgrade(path, dry_run=True, scripts=next_release())
         assert len(sqs.queue("orders")) == 3
-    assert ([step.version for step in told.migrations], told.backup) == ([2], None)
-    assert migrate.current(path) == 1
+    assert ([step.version for step in told.migrations], told.backup) == ([3], None)
+    assert migrate.current(path) == 2
     assert list(tmp_path.glob("*.backup")) == []
 
 
@@ -70,7 +70,7 @@ def test_a_file_open_in_this_process_is_refused(path, next_release):
     with sqsqlite.connect(path) as sqs, pytest.raises(errors.FileInUse, match="has the file open"):
         migrate.upgrade(path, scripts=next_release())
     assert sqs is not None
-    assert migrate.current(path) == 1
+    assert migrate.current(path) == 2
 
 
 def test_a_file_open_in_another_process_is_refused_until_it_closes(path, next_release):
@@ -98,7 +98,7 @@ def test_who_opens_the_file_during_an_upgrade_waits_and_then_learns_of_the_versi
     opener = threading.Thread(target=open_it)
     with alone(path, 5) as connection:
         opener.start()
-        migrate.run(connection, migrate.pending(1, scripts), scripts)
+        migrate.run(connection, migrate.pending(2, scripts), scripts)
         assert outcome == []
     opener.join(300)
     assert outcome == [errors.SchemaTooNew]
@@ -109,7 +109,7 @@ def test_a_process_killed_in_mid_upgrade_leaves_the_old_version_whole(path, next
     scripts = next_release("os.kill(os.getpid(), signal.SIGKILL)")
     with python(UPGRADE, path, scripts) as killed:
         assert killed.wait(300) == -signal.SIGKILL
-    assert migrate.current(path) == 1
+    assert migrate.current(path) == 2
     assert migrate.check(path) == []
     assert bodies(path) == ["three", "two"]
 
@@ -137,17 +137,17 @@ def test_a_full_disk_in_mid_upgrade_is_a_typed_error_and_leaves_the_old_version_
 def test_a_link_to_a_file_upgrades_the_file(path, next_release, tmp_path):
     (tmp_path / "link").symlink_to(path)
     done = migrate.upgrade(tmp_path / "link", scripts=next_release())
-    assert (done.path, migrate.current(path)) == (path, 2)
+    assert (done.path, migrate.current(path)) == (path, 3)
     assert not (tmp_path / "link-sqs").exists()
 
 
 def test_an_upgrade_without_room_for_its_backup_changes_nothing(path, next_release, monkeypatch):
     """Here: a backup that cannot be written because its name is taken."""
     monkeypatch.setattr(migrate.time, "strftime", lambda *_: "now")
-    path.with_name("app.db.v1-now.backup").touch()
+    path.with_name("app.db.v2-now.backup").touch()
     with pytest.raises(errors.TargetExists):
         migrate.upgrade(path, scripts=next_release())
-    assert migrate.current(path) == 1
+    assert migrate.current(path) == 2
 
 
 def test_a_newer_file_is_refused_by_open_check_and_upgrade(path, next_release):
@@ -156,15 +156,15 @@ def test_a_newer_file_is_refused_by_open_check_and_upgrade(path, next_release):
         sqsqlite.connect(path)
     with pytest.raises(errors.SchemaTooNew):
         migrate.upgrade(path)
-    assert migrate.check(path) == ["schema version 2, known is 1: install a newer SQSQLite"]
+    assert migrate.check(path) == ["schema version 3, known is 2: install a newer SQSQLite"]
 
 
 def test_an_older_file_is_refused_with_the_command_that_helps(path, monkeypatch):
     """By the code of the next release, before its upgrade."""
-    monkeypatch.setattr("sqsqlite.store.ddl.SCHEMA_VERSION", 2)
+    monkeypatch.setattr("sqsqlite.store.ddl.SCHEMA_VERSION", 3)
     with pytest.raises(errors.SchemaTooOld, match="db upgrade"):
         sqsqlite.connect(path)
-    assert migrate.check(path) == ["schema version 1, needed is 2: run `sqsqlite db upgrade`"]
+    assert migrate.check(path) == ["schema version 2, needed is 3: run `sqsqlite db upgrade`"]
 
 
 def test_check_tells_what_somebody_changed(path):
@@ -198,4 +198,4 @@ def test_paths_with_odd_characters_are_upgraded(folder, tmp_path, path, next_rel
     (tmp_path / folder).mkdir()
     moved = path.rename(tmp_path / folder / "app.db")
     assert migrate.upgrade(moved, scripts=next_release().rename(tmp_path / folder / "next")).migrations != ()
-    assert migrate.current(moved) == 2
+    assert migrate.current(moved) == 3

@@ -162,6 +162,7 @@ def _go_on(state, task):
         for destination, messages in chosen.items():
             for message in messages:
                 _put(state, destination, message)
+                state.happened["moved back in a chain"] += len(_steps_left(destination, message)) > 0
         for message in moved:
             remove(state, message)
         task.moved += len(moved)
@@ -232,6 +233,11 @@ def _destination(state, task, message):
     return destination
 
 
+def _steps_left(destination, message):
+    """What is known of where a message came from that goes one step back, or to any other queue."""
+    return message.source_arns[:-1] if message.source_arn == destination.arn else ()
+
+
 def _put(state, destination, message):
     """A new message with the old one's content: visible at once, and nobody's duplicate."""
     number = state.number()
@@ -247,6 +253,7 @@ def _put(state, destination, message):
         sequence=number if destination.fifo else None,
         sent_at=state.now,
         visible_at=0,
+        source_arns=_steps_left(destination, message),
     )
     sending.put(state, destination, copy)
     if not destination.fifo:

@@ -21,6 +21,8 @@ from tests.model.state import (
     md5_of_attributes,
 )
 
+STEPS = 9  # of a message's way through dead-letter queues that are remembered
+
 SYSTEM_ATTRIBUTES = (
     "SenderId",
     "SentTimestamp",
@@ -198,7 +200,7 @@ def _dies(state, message):
         return False
     remove(state, message)
     state.happened["dead letter of a dead-letter queue" if message.source_arn else "dead letter"] += 1
-    message.source_arn = source.arn
+    message.source_arns = (*message.source_arns, source.arn)[-STEPS:]
     message.died_at = state.now
     message.receives_here = 0
     message.receipt = message.received_at = None

@@ -52,6 +52,7 @@ class Message:
     """One message. Its place among the messages of all queues is `number`: the order of sending.
 
     `queue` is where it is now, None when it is gone; `receipt` is of the latest receive there, None before the first.
+    `source_arns`: the queues it died in since it was sent, the latest last.
     """
 
     number: int
@@ -71,8 +72,12 @@ class Message:
     received_at: int | None = None
     first_received_at: int | None = None
     receipt: str | None = None
-    source_arn: str | None = None
+    source_arns: tuple[str, ...] = ()
     died_at: int = 0
+
+    @property
+    def source_arn(self):
+        return self.source_arns[-1] if self.source_arns else None
 
     @property
     def order(self):

@@ -149,6 +149,14 @@ def test_time_alone_makes_no_finding(grouped_file, clock):
         ("UPDATE sqs_leases SET sent_at = sent_at + 3600000", "ms from now"),
         ("UPDATE sqs_leases SET group_key = 5 WHERE visible_at > 0", "message group 5"),
         ("UPDATE sqs_dead_letters SET epoch_id = 1 + epoch_id", "where message 1 was moved from"),
+        (
+            "UPDATE sqs_dead_letters SET earlier = '[['",
+            "where message 1 died before it last did can't be read",
+        ),
+        (
+            "UPDATE sqs_dead_letters SET earlier = '5'",
+            "where message 1 died before it last did can't be read",
+        ),
         ("UPDATE sqs_queues SET holds_dead_letters = 0", "queue dead holds dead letters and is not marked"),
         ("DROP INDEX sqs_ix_leases_age", "index sqs_ix_leases_age is missing"),
         ("DELETE FROM sqs_meta WHERE name = 'secret'", "secret is not of 32 bytes"),

@@ -162,6 +162,53 @@ def test_a_receive_tells_a_loaded_dead_letters_source(full, other):
     assert response["Messages"][0]["Attributes"]["DeadLetterQueueSourceArn"].endswith(":orders")
 
 
+@pytest.fixture
+def chained(sqs, clock):
+    """A message that died in `orders`, 5 s later in `failed`, and then in `graves`."""
+    last = sqs.create_queue("buried")
+    for name in ("graves", "failed", "orders"):
+        last = sqs.create_queue(name, dead_letter_queue=last, max_receive_count=1)
+    last.send("unlucky")
+    for name in ("orders", "failed"):
+        sqs.queue(name).receive(visibility_timeout=0)
+        assert sqs.queue(name).receive() == []
+        clock.advance(5)
+    assert len(sqs.queue("graves")) == 1
+    return sqs
+
+
+def test_a_loaded_dead_letter_goes_back_step_by_step(chained, other):
+    lines = lines_of(chained)
+    take_in(other, lines)
+    assert objects(lines_of(other)) == objects(lines)
+    for name, target in (("graves", "failed"), ("failed", "orders")):
+        assert other.queue(name).start_move_task().wait(20).status == "COMPLETED"
+        assert bodies(other.queue(target)) == ["unlucky"]
+
+
+def test_a_dead_letter_is_dumped_with_its_earlier_moves(chained):
+    [line] = (line for line in objects(lines_of(chained)) if line["kind"] == "message")
+    [before] = line["dead_letter"]["earlier"]
+    assert before["source_arn"].endswith(":orders")
+    assert line["dead_letter"]["source_arn"].endswith(":failed")
+    assert line["dead_letter"]["moved_at"] - before["moved_at"] == 5_000
+
+
+@pytest.mark.parametrize("odd", ["[[", "5", "[]", "[[1, 2, 3, 4]]"])
+def test_earlier_moves_that_cannot_be_read_keep_no_message(chained, other, odd, caplog):
+    """Told, it is dumped without its past; redriven, it comes back without one."""
+    with chained.transaction() as connection:
+        connection.execute("UPDATE sqs_dead_letters SET earlier = ?", (odd,))
+    told = []
+    lines = [dump_lines.encode(line) for line in dump(chained._store, (), LOCAL, passed_by=told.append)]
+    assert len(told) == 1
+    take_in(other, lines)
+    assert bodies(other.queue("graves")) == ["unlucky"]
+    assert chained.queue("graves").start_move_task().wait(20).status == "COMPLETED"
+    assert "where it died before can't be read" in caplog.text
+    assert chained.queue("failed").receive()[0].dead_letter_source_arn is None
+
+
 # FIFO queues
 
 
@@ -514,6 +561,11 @@ def test_a_dump_that_was_cut_off_is_told(full, other, cut):
         (4, {"body": None}, "line 5"),
         (4, {"queue_receive_count": 10}, "queue_receive_count"),
         (3, {"dead_letter": {"source_arn": "x", "receive_count": 1, "moved_at": 1}}, "is no queue's ARN"),
+        (
+            3,
+            {"dead_letter": {"source_arn": "x", "receive_count": 1, "moved_at": 1, "earlier": [1] * 9}},
+            "line 4",
+        ),
         (8, {"messages": 6}, "the dump had 6 messages, 5 were read"),
         (8, {"kind": "dump"}, "line 9"),
         (7, {"kind": "end", "messages": 4}, "line 9: stands after the end"),

@@ -1,0 +1,449 @@
+-- A file as schema version 1 wrote it, at the start of the manual clock. In `graves` a message that died in `orders` and in
+-- `failed`, in `failed` one that died in `orders`, in `orders` one in flight and one that waits; and a FIFO pair of queues.
+PRAGMA page_size = 2048;
+PRAGMA auto_vacuum = INCREMENTAL;
+PRAGMA journal_mode = WAL;
+PRAGMA application_id = 1397838705;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE sqs_access_keys (
+    access_key_id TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    user_name TEXT NOT NULL,
+    secret_access_key TEXT NOT NULL,
+    created_at INT NOT NULL,
+    expires_at INT,
+    PRIMARY KEY (access_key_id)
+) WITHOUT ROWID, STRICT
+;
+CREATE TABLE sqs_accounts (
+    account_id TEXT NOT NULL,
+    created_at INT NOT NULL,
+    PRIMARY KEY (account_id)
+) WITHOUT ROWID, STRICT
+;
+CREATE TABLE sqs_alembic_version (
+    version_num VARCHAR(32) NOT NULL,
+    CONSTRAINT sqs_alembic_version_pkc PRIMARY KEY (version_num)
+);
+INSERT INTO "sqs_alembic_version" VALUES('0001');
+CREATE TABLE sqs_dead_letters (
+    id INTEGER NOT NULL,
+    epoch_id INT NOT NULL,
+    source_queue_id INT NOT NULL,
+    source_arn TEXT NOT NULL,
+    receive_count INT NOT NULL,
+    moved_at INT NOT NULL,
+    PRIMARY KEY (id)
+) STRICT
+;
+INSERT INTO "sqs_dead_letters" VALUES(1,1,2,'arn:aws:sqs:us-east-1:000000000000:failed',2,1800000000000);
+INSERT INTO "sqs_dead_letters" VALUES(2,2,3,'arn:aws:sqs:us-east-1:000000000000:orders',1,1800000000000);
+INSERT INTO "sqs_dead_letters" VALUES(5,4,5,'arn:aws:sqs:us-east-1:000000000000:first.fifo',1,1800000000000);
+CREATE TABLE sqs_deduplications (
+    epoch_id INT NOT NULL,
+    deduplication_id TEXT NOT NULL,
+    group_id TEXT NOT NULL,
+    message_id BLOB NOT NULL,
+    sequence INT NOT NULL,
+    expires_at INT NOT NULL,
+    PRIMARY KEY (epoch_id, deduplication_id, group_id)
+) WITHOUT ROWID, STRICT
+;
+INSERT INTO "sqs_deduplications" VALUES(5,'2c3a4249d77070058649dbd822dcaf7957586fce428cfb2ca88b94741eda8b07','a',X'7DA14BCAA0C14849803565FE5D0F3059',6,1800000300000);
+INSERT INTO "sqs_deduplications" VALUES(5,'f55ff16f66f43360266b95db6f8fec01d76031054306ae4a4b380598f6cfd114','a',X'01BB2211C9624A529EF6CB9FD559F58B',5,1800000300000);
+CREATE TABLE sqs_epochs (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    queue_id INT NOT NULL,
+    created_at INT NOT NULL,
+    discarded_at INT
+) STRICT
+;
+INSERT INTO "sqs_epochs" VALUES(1,1,1800000000000,NULL);
+INSERT INTO "sqs_epochs" VALUES(2,2,1800000000000,NULL);
+INSERT INTO "sqs_epochs" VALUES(3,3,1800000000000,NULL);
+INSERT INTO "sqs_epochs" VALUES(4,4,1800000000000,NULL);
+INSERT INTO "sqs_epochs" VALUES(5,5,1800000000000,NULL);
+CREATE TABLE sqs_leases (
+    id INTEGER NOT NULL,
+    epoch_id INT NOT NULL,
+    group_key INT,
+    turn INT DEFAULT 0 NOT NULL,
+    sent_at INT NOT NULL,
+    size_bytes INT NOT NULL,
+    visible_at INT NOT NULL,
+    receive_count INT DEFAULT 0 NOT NULL,
+    queue_receive_count INT DEFAULT 0 NOT NULL,
+    token BLOB,
+    received_at INT,
+    first_received_at INT,
+    deduplication_id TEXT,
+    PRIMARY KEY (id)
+) STRICT
+;
+INSERT INTO "sqs_leases" VALUES(1,1,NULL,0,1800000000000,10,0,2,0,NULL,NULL,1800000000000,NULL);
+INSERT INTO "sqs_leases" VALUES(2,2,NULL,0,1800000000000,24,0,1,0,NULL,NULL,1800000000000,NULL);
+INSERT INTO "sqs_leases" VALUES(3,3,NULL,0,1800000000000,3,1800000060000,1,1,X'CF07BD702DD5A023655BA8E8',1800000000000,1800000000000,NULL);
+INSERT INTO "sqs_leases" VALUES(4,3,NULL,0,1800000000000,3,0,0,0,NULL,NULL,NULL,NULL);
+INSERT INTO "sqs_leases" VALUES(5,4,2,0,1800000000000,2,0,1,0,NULL,NULL,1800000000000,'01bb2211-c962-4a52-9ef6-cb9fd559f58b');
+INSERT INTO "sqs_leases" VALUES(6,5,1,0,1800000000000,2,1800000030000,1,1,X'E1786FA1815AD33FA3398CBA',1800000000000,1800000000000,'2c3a4249d77070058649dbd822dcaf7957586fce428cfb2ca88b94741eda8b07');
+CREATE TABLE sqs_message_groups (
+    group_key INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    epoch_id INT NOT NULL,
+    group_id TEXT NOT NULL,
+    head_visible_at INT NOT NULL,
+    UNIQUE (epoch_id, group_id)
+) STRICT
+;
+INSERT INTO "sqs_message_groups" VALUES(1,5,'a',1800000030000);
+INSERT INTO "sqs_message_groups" VALUES(2,4,'a',1800000000000);
+CREATE TABLE sqs_messages (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    message_id BLOB NOT NULL,
+    body_md5 BLOB NOT NULL,
+    sender_id TEXT,
+    group_id TEXT,
+    trace_header TEXT,
+    attributes TEXT,
+    body TEXT NOT NULL
+) STRICT
+;
+INSERT INTO "sqs_messages" VALUES(1,X'92E736B822984A4EBFA9ED7523B55B0C',X'3AAF9555EB36CE8DE71FB5E4E628B2EE',NULL,NULL,NULL,NULL,'died twice');
+INSERT INTO "sqs_messages" VALUES(2,X'4C30440DB71743BEA5F40E7BC659092E',X'A64CD9482A447C8EB8B4E776717E74A1',NULL,NULL,NULL,'[["colour","String","red"]]','died once');
+INSERT INTO "sqs_messages" VALUES(3,X'4F3BAFCB9C394AD689D260EFCC24A7C8',X'F97C5D29941BFB1B2FDAB0874906AB82',NULL,NULL,NULL,NULL,'one');
+INSERT INTO "sqs_messages" VALUES(4,X'957D4733DD7341CEAD23B56B16FCF3D0',X'B8A9F715DBB64FD5C56E7783C6820A61',NULL,NULL,NULL,NULL,'two');
+INSERT INTO "sqs_messages" VALUES(5,X'01BB2211C9624A529EF6CB9FD559F58B',X'8A8BB7CD343AA2AD99B7D762030857A2',NULL,'a',NULL,NULL,'a1');
+INSERT INTO "sqs_messages" VALUES(6,X'7DA14BCAA0C14849803565FE5D0F3059',X'693A9FDD4C2FD0700968FBA0D07FF3C0',NULL,'a',NULL,NULL,'a2');
+CREATE TABLE sqs_meta (
+    name TEXT NOT NULL,
+    number INT,
+    bytes BLOB,
+    PRIMARY KEY (name)
+) WITHOUT ROWID, STRICT
+;
+INSERT INTO "sqs_meta" VALUES('file_id',NULL,X'EA1E4B3F6580738D209F7869244C7409');
+INSERT INTO "sqs_meta" VALUES('schema_version',1,NULL);
+INSERT INTO "sqs_meta" VALUES('secret',NULL,X'12ED074BBF22FCC1396349BFB28E8A8C0E5CEFB346360AF60C35FABA11778988');
+CREATE TABLE sqs_move_tasks (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    task_id TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    source_arn TEXT NOT NULL,
+    source_epoch_id INT NOT NULL,
+    destination_arn TEXT,
+    filter TEXT,
+    max_messages_per_second INT,
+    status TEXT NOT NULL,
+    failure_reason TEXT,
+    started_at INT NOT NULL,
+    finished_at INT,
+    last_message_id INT NOT NULL,
+    moved_count INT DEFAULT 0 NOT NULL,
+    to_move_count INT DEFAULT 0 NOT NULL,
+    due_at INT NOT NULL,
+    cursor_sent_at INT DEFAULT 0 NOT NULL,
+    cursor_id INT DEFAULT 0 NOT NULL,
+    leased_until_at INT DEFAULT 0 NOT NULL,
+    lease_token BLOB,
+    UNIQUE (task_id)
+) STRICT
+;
+CREATE TABLE sqs_queue_activity (
+    queue_id INT NOT NULL,
+    minute_at INT NOT NULL,
+    sent INT DEFAULT 0 NOT NULL,
+    received INT DEFAULT 0 NOT NULL,
+    deleted INT DEFAULT 0 NOT NULL,
+    dead_lettered INT DEFAULT 0 NOT NULL,
+    deduplicated INT DEFAULT 0 NOT NULL,
+    empty_receives INT DEFAULT 0 NOT NULL,
+    sent_bytes INT DEFAULT 0 NOT NULL,
+    PRIMARY KEY (queue_id, minute_at)
+) WITHOUT ROWID, STRICT
+;
+CREATE TABLE sqs_queue_counts (
+    epoch_id INTEGER NOT NULL,
+    messages INT DEFAULT 0 NOT NULL,
+    in_flight INT DEFAULT 0 NOT NULL,
+    delayed INT DEFAULT 0 NOT NULL,
+    turn INT DEFAULT 0 NOT NULL,
+    minute_at INT DEFAULT 0 NOT NULL,
+    sent INT DEFAULT 0 NOT NULL,
+    received INT DEFAULT 0 NOT NULL,
+    deleted INT DEFAULT 0 NOT NULL,
+    dead_lettered INT DEFAULT 0 NOT NULL,
+    deduplicated INT DEFAULT 0 NOT NULL,
+    empty_receives INT DEFAULT 0 NOT NULL,
+    sent_bytes INT DEFAULT 0 NOT NULL,
+    PRIMARY KEY (epoch_id)
+) STRICT
+;
+INSERT INTO "sqs_queue_counts" VALUES(1,1,0,0,0,1800000000000,0,0,0,0,0,0,0);
+INSERT INTO "sqs_queue_counts" VALUES(2,1,0,0,0,1800000000000,0,1,0,1,0,1,0);
+INSERT INTO "sqs_queue_counts" VALUES(3,2,1,0,0,1800000000000,4,3,0,2,0,2,40);
+INSERT INTO "sqs_queue_counts" VALUES(4,1,0,0,0,1800000000000,0,0,0,0,0,0,0);
+INSERT INTO "sqs_queue_counts" VALUES(5,1,1,0,0,1800000000000,2,2,0,1,0,0,4);
+CREATE TABLE sqs_queue_tags (
+    queue_id INT NOT NULL,
+    "key" TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (queue_id, "key")
+) WITHOUT ROWID, STRICT
+;
+CREATE TABLE sqs_queue_tombstones (
+    account_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    deleted_at INT NOT NULL,
+    PRIMARY KEY (account_id, name)
+) WITHOUT ROWID, STRICT
+;
+CREATE TABLE sqs_queues (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    account_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    epoch_id INT NOT NULL,
+    fifo INT DEFAULT 0 NOT NULL,
+    created_at INT NOT NULL,
+    modified_at INT NOT NULL,
+    purged_at INT,
+    delay_seconds INT DEFAULT 0 NOT NULL,
+    maximum_message_size_bytes INT NOT NULL,
+    message_retention_period_seconds INT NOT NULL,
+    receive_message_wait_time_seconds INT DEFAULT 0 NOT NULL,
+    visibility_timeout_seconds INT NOT NULL,
+    dead_letter_target_arn TEXT,
+    max_receive_count INT,
+    redrive_allow_policy TEXT,
+    policy TEXT,
+    kms_master_key_id TEXT,
+    kms_data_key_reuse_period_seconds INT,
+    sqs_managed_sse_enabled INT DEFAULT 1 NOT NULL,
+    content_based_deduplication INT DEFAULT 0 NOT NULL,
+    deduplication_scope TEXT,
+    first_deduplication_scope TEXT,
+    fifo_throughput_limit TEXT,
+    holds_dead_letters INT DEFAULT 0 NOT NULL,
+    has_tenants INT DEFAULT 0 NOT NULL,
+    UNIQUE (account_id, name)
+) STRICT
+;
+INSERT INTO "sqs_queues" VALUES(1,'000000000000','graves',1,0,1800000000000,1800000000000,NULL,0,1048576,345600,0,30,NULL,NULL,NULL,NULL,NULL,NULL,1,0,NULL,NULL,NULL,1,0);
+INSERT INTO "sqs_queues" VALUES(2,'000000000000','failed',2,0,1800000000000,1800000000000,NULL,0,1048576,345600,0,30,'arn:aws:sqs:us-east-1:000000000000:graves',1,NULL,NULL,NULL,NULL,1,0,NULL,NULL,NULL,1,0);
+INSERT INTO "sqs_queues" VALUES(3,'000000000000','orders',3,0,1800000000000,1800000000000,NULL,0,1048576,345600,0,30,'arn:aws:sqs:us-east-1:000000000000:failed',1,NULL,NULL,NULL,NULL,1,0,NULL,NULL,NULL,0,0);
+INSERT INTO "sqs_queues" VALUES(4,'000000000000','last.fifo',4,1,1800000000000,1800000000000,NULL,0,1048576,345600,0,30,NULL,NULL,NULL,NULL,NULL,NULL,1,0,'queue','queue','perQueue',1,0);
+INSERT INTO "sqs_queues" VALUES(5,'000000000000','first.fifo',5,1,1800000000000,1800000000000,NULL,0,1048576,345600,0,30,'arn:aws:sqs:us-east-1:000000000000:last.fifo',1,NULL,NULL,NULL,NULL,1,1,'queue','queue','perQueue',0,0);
+CREATE TABLE sqs_receive_attempts (
+    epoch_id INT NOT NULL,
+    attempt_id TEXT NOT NULL,
+    leases TEXT NOT NULL,
+    expires_at INT NOT NULL,
+    PRIMARY KEY (epoch_id, attempt_id)
+) WITHOUT ROWID, STRICT
+;
+CREATE TABLE sqs_tenants (
+    epoch_id INT NOT NULL,
+    group_id TEXT NOT NULL,
+    last_turn INT DEFAULT 0 NOT NULL,
+    last_sent_at INT NOT NULL,
+    PRIMARY KEY (epoch_id, group_id)
+) WITHOUT ROWID, STRICT
+;
+CREATE INDEX sqs_ix_queues_dead_letter_target ON sqs_queues (dead_letter_target_arn)
+WHERE dead_letter_target_arn IS NOT NULL
+;
+CREATE INDEX sqs_ix_epochs_discarded ON sqs_epochs (discarded_at)
+WHERE discarded_at IS NOT NULL
+;
+CREATE INDEX sqs_ix_leases_age ON sqs_leases (epoch_id, sent_at)
+;
+CREATE INDEX sqs_ix_leases_group ON sqs_leases (group_key, id)
+WHERE group_key IS NOT NULL
+;
+CREATE INDEX sqs_ix_leases_hidden ON sqs_leases (epoch_id, visible_at, (token IS NOT NULL))
+WHERE visible_at > 0
+;
+CREATE INDEX sqs_ix_leases_ready ON sqs_leases (epoch_id, turn, id)
+WHERE visible_at = 0 AND group_key IS NULL
+;
+CREATE INDEX sqs_ix_message_groups_ready ON sqs_message_groups (epoch_id, head_visible_at, group_key)
+;
+CREATE INDEX sqs_ix_tenants_quiet ON sqs_tenants (last_sent_at)
+;
+CREATE INDEX sqs_ix_deduplications_expiry ON sqs_deduplications (expires_at)
+;
+CREATE INDEX sqs_ix_receive_attempts_expiry ON sqs_receive_attempts (expires_at)
+;
+CREATE INDEX sqs_ix_dead_letters_epoch ON sqs_dead_letters (epoch_id, moved_at)
+;
+CREATE INDEX sqs_ix_move_tasks_due ON sqs_move_tasks (due_at)
+WHERE finished_at IS NULL
+;
+CREATE INDEX sqs_ix_move_tasks_source ON sqs_move_tasks (source_arn, started_at)
+;
+CREATE VIEW sqs_report_now AS
+SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms;
+CREATE VIEW sqs_report_queues AS
+SELECT
+    q.name AS queue,
+    q.account_id,
+    q.id AS queue_id,
+    q.fifo,
+    q.created_at,
+    q.modified_at,
+    q.visibility_timeout_seconds,
+    q.delay_seconds,
+    q.receive_message_wait_time_seconds,
+    q.message_retention_period_seconds,
+    q.maximum_message_size_bytes,
+    q.dead_letter_target_arn,
+    q.max_receive_count,
+    c.messages,
+    c.in_flight - (
+        SELECT count(*) FROM sqs_leases AS l
+        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= n.now_ms AND l.token IS NOT NULL
+    ) AS in_flight,
+    c.delayed - (
+        SELECT count(*) FROM sqs_leases AS l
+        WHERE l.epoch_id = q.epoch_id AND l.visible_at > 0 AND l.visible_at <= n.now_ms AND l.token IS NULL
+    ) AS delayed,
+    (SELECT min(l.sent_at) FROM sqs_leases AS l WHERE l.epoch_id = q.epoch_id) AS oldest_sent_at
+FROM sqs_queues AS q
+JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
+CROSS JOIN sqs_report_now AS n;
+CREATE VIEW sqs_report_messages AS
+SELECT
+    l.id,
+    q.name AS queue,
+    q.account_id,
+    q.id AS queue_id,
+    CASE
+        WHEN l.visible_at <= n.now_ms THEN 'visible'
+        WHEN l.token IS NULL THEN 'delayed'
+        ELSE 'in flight'
+    END AS state,
+    (n.now_ms - l.sent_at) / 1000.0 AS age_seconds,
+    l.sent_at,
+    l.visible_at,
+    l.received_at,
+    l.first_received_at,
+    l.receive_count,
+    l.queue_receive_count,
+    l.size_bytes,
+    l.deduplication_id,
+    d.source_arn AS dead_letter_source_arn,
+    d.moved_at,
+    lower(hex(m.message_id)) AS message_id,
+    m.group_id,
+    m.sender_id,
+    m.attributes,
+    m.body
+FROM sqs_leases AS l
+JOIN sqs_queues AS q ON q.epoch_id = l.epoch_id
+LEFT JOIN sqs_dead_letters AS d ON d.id = l.id
+LEFT JOIN sqs_messages AS m ON m.id = l.id
+CROSS JOIN sqs_report_now AS n;
+CREATE VIEW sqs_report_leases AS
+SELECT
+    l.id,
+    q.name AS queue,
+    q.account_id,
+    q.id AS queue_id,
+    l.received_at,
+    l.visible_at AS expires_at,
+    (n.now_ms - l.received_at) / 1000.0 AS held_seconds,
+    (l.visible_at - n.now_ms) / 1000.0 AS expires_in_seconds,
+    l.sent_at,
+    l.receive_count,
+    m.group_id,
+    lower(hex(m.message_id)) AS message_id
+FROM sqs_leases AS l
+JOIN sqs_queues AS q ON q.epoch_id = l.epoch_id
+LEFT JOIN sqs_messages AS m ON m.id = l.id
+CROSS JOIN sqs_report_now AS n
+WHERE l.visible_at > n.now_ms AND l.token IS NOT NULL;
+CREATE VIEW sqs_report_dead_letters AS
+SELECT
+    d.id,
+    q.name AS queue,
+    q.account_id,
+    q.id AS queue_id,
+    d.source_arn,
+    d.source_queue_id,
+    d.receive_count,
+    d.moved_at,
+    (n.now_ms - d.moved_at) / 1000.0 AS dead_seconds,
+    l.sent_at,
+    l.size_bytes,
+    m.group_id,
+    lower(hex(m.message_id)) AS message_id
+FROM sqs_dead_letters AS d
+JOIN sqs_queues AS q ON q.epoch_id = d.epoch_id
+JOIN sqs_leases AS l ON l.id = d.id
+LEFT JOIN sqs_messages AS m ON m.id = d.id
+CROSS JOIN sqs_report_now AS n;
+CREATE VIEW sqs_report_activity AS
+SELECT
+    q.name AS queue,
+    q.account_id,
+    a.queue_id,
+    a.minute_at,
+    a.sent,
+    a.received,
+    a.deleted,
+    a.dead_lettered,
+    a.deduplicated,
+    a.empty_receives,
+    a.sent_bytes
+FROM sqs_queue_activity AS a
+JOIN sqs_queues AS q ON q.id = a.queue_id
+UNION ALL
+SELECT
+    q.name,
+    q.account_id,
+    q.id,
+    c.minute_at,
+    c.sent,
+    c.received,
+    c.deleted,
+    c.dead_lettered,
+    c.deduplicated,
+    c.empty_receives,
+    c.sent_bytes
+FROM sqs_queue_counts AS c
+JOIN sqs_queues AS q ON q.epoch_id = c.epoch_id
+WHERE c.sent + c.received + c.deleted + c.dead_lettered + c.deduplicated + c.empty_receives > 0;
+CREATE VIEW sqs_report_groups AS
+SELECT
+    q.name AS queue,
+    q.account_id,
+    q.id AS queue_id,
+    g.group_id,
+    g.head_visible_at,
+    CASE WHEN g.head_visible_at <= n.now_ms THEN 'ready' ELSE 'waiting' END AS state,
+    (SELECT count(*) FROM sqs_leases AS l WHERE l.group_key = g.group_key) AS messages,
+    (
+        SELECT count(*) FROM sqs_leases AS l
+        WHERE l.group_key = g.group_key AND l.visible_at > n.now_ms AND l.token IS NOT NULL
+    ) AS in_flight,
+    (SELECT min(l.sent_at) FROM sqs_leases AS l WHERE l.group_key = g.group_key) AS oldest_sent_at
+FROM sqs_message_groups AS g
+JOIN sqs_queues AS q ON q.epoch_id = g.epoch_id
+CROSS JOIN sqs_report_now AS n;
+CREATE VIEW sqs_report_tenants AS
+SELECT
+    q.name AS queue,
+    q.account_id,
+    q.id AS queue_id,
+    t.group_id,
+    t.last_turn,
+    c.turn AS queue_turn,
+    t.last_sent_at
+FROM sqs_tenants AS t
+JOIN sqs_queues AS q ON q.epoch_id = t.epoch_id
+JOIN sqs_queue_counts AS c ON c.epoch_id = t.epoch_id;
+DELETE FROM "sqlite_sequence";
+INSERT INTO "sqlite_sequence" VALUES('sqs_queues',5);
+INSERT INTO "sqlite_sequence" VALUES('sqs_epochs',5);
+INSERT INTO "sqlite_sequence" VALUES('sqs_messages',6);
+INSERT INTO "sqlite_sequence" VALUES('sqs_message_groups',2);
+COMMIT;
