@@ -81,18 +81,8 @@ def connect(
 
 def disconnect(connection: Connection, path: Path) -> None:
     """Close a connection of `connect` that no pool owns."""
-    with foreign.no_fork():
-        connection.close()
-        _closed(foreign.identity(path), connection)
-
-
-def _closed(identity: foreign.Identity, connection: Connection) -> None:
-    """A connection was closed under the same hold of `foreign.no_fork()`.
-
-    Otherwise another thread could look for the WAL that SQLite has just deleted with the last connection.
-    """
-    foreign.closed(identity, connection)
-    wal_files.forget(identity)
+    connection.close()
+    foreign.closed(foreign.identity(path), connection)
 
 
 class Pool:
@@ -158,12 +148,11 @@ class Pool:
             self.check_identity()
             connection = connect(self._path, **self._options)
             try:
-                with foreign.no_fork():
-                    wal_files.note(self._path, self._identity)
+                wal_files.note(self._path, self._identity, connection)
                 # Upgraded meanwhile by another process, say, while this one had no connection open.
                 check_version(connection, self._path)
             except BaseException:
-                disconnect(connection, self._path)
+                self._forget(connection)
                 raise
             self._open.add(connection)
             return connection
@@ -182,8 +171,7 @@ class Pool:
             raise CannotOpen(
                 f"{self._path}: deleted or replaced by another file since it was opened: open it anew"
             )
-        with foreign.no_fork():
-            wal_files.check(self._path, self._identity)
+        wal_files.check(self._path, self._identity)
 
     def are_cut(self, connection: Connection, observer: Connection) -> bool:
         """Whether the file or its WAL was cut off: see `wal_files.are_cut`."""
@@ -207,13 +195,16 @@ class Pool:
         return foreign.is_torn(self._identity)
 
     def _forget(self, connection: Connection) -> None:
-        with foreign.no_fork():
-            try:
-                # An application's connection overrides close() to come back here.
-                dbapi.Connection.close(connection)
-            finally:
-                self._open.discard(connection)
-                _closed(self._identity, connection)
+        try:
+            with wal_files.closing():
+                try:
+                    # An application's connection overrides close() to come back here.
+                    dbapi.Connection.close(connection)
+                finally:
+                    wal_files.forget(self._identity, connection)
+        finally:
+            self._open.discard(connection)
+            foreign.closed(self._identity, connection)
 
     def close(self) -> None:
         """Close the idle connections, and each one at work when it comes back."""

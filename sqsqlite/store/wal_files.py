@@ -8,9 +8,13 @@ Nothing is opened here. The files are looked at by name, and the WAL through a d
 """
 
 import os
+import threading
+from collections import defaultdict
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from sqsqlite.errors import CannotOpen
 from sqsqlite.store import foreign
@@ -44,46 +48,56 @@ class _Noted:
 
 
 _noted: dict[foreign.Identity, _Noted] = {}
+# The connections that they were noted for. Weakly: one that an interrupt has lost counts until it is freed.
+_noted_for: "defaultdict[foreign.Identity, WeakSet[Any]]" = defaultdict(WeakSet)
+_lock = threading.RLock()
 
 
-def note(path: Path, database: foreign.Identity) -> None:
+def closing() -> AbstractContextManager[bool]:
+    """A lock to hold while a connection is closed and forgotten, and while its files are looked at.
+
+    With its last connection SQLite deletes the files: nobody may look for them before `forget` was called. Never held
+    while a connection is opened, which may wait for other processes.
+    """
+    return _lock
+
+
+def note(path: Path, database: foreign.Identity, connection: Any) -> None:
     """A connection has just been opened: note which files it opened, or see that they are those of the others.
-
-    The caller holds `foreign.no_fork()`.
 
     Raises:
         CannotOpen: as `check`.
     """
-    # With the first connection SQLite may have made them anew, also where an interrupt kept `forget` from being told.
-    if database not in _noted or foreign.open_count(database) == 1:
-        found = _at(path)
-        if found is None:
-            raise _gone(path)
-        _noted[database] = _Noted(*found)
-    check(path, database)
+    with _lock:
+        if not list(_noted_for[database]):
+            found = _at(path)
+            if found is None:
+                raise _gone(path)
+            _noted[database] = _Noted(*found)
+        check(path, database)
+        _noted_for[database].add(connection)
 
 
-def forget(database: foreign.Identity) -> None:
-    """A connection was closed: with the last one SQLite itself deletes the files, if no other process has them open.
-
-    The caller holds `foreign.no_fork()` since before the closing.
-    """
-    if not foreign.is_open(database):
+def forget(database: foreign.Identity, connection: Any) -> None:
+    """A connection was closed, under the same hold of `closing()`."""
+    _noted_for[database].discard(connection)
+    if not list(_noted_for[database]):
         _noted.pop(database, None)
+        _noted_for.pop(database, None)
 
 
 def check(path: Path, database: foreign.Identity) -> None:
     """Refuse to go on where other files, or none, have taken the place of those that are open.
 
     SQLite deletes them only when no connection is left, in whatever process: so while one is open here, somebody did.
-    The caller holds `foreign.no_fork()`, or has a connection open.
 
     Raises:
         CannotOpen: the -wal or the -shm was deleted or replaced.
     """
-    noted = _noted.get(database)
-    if noted is not None and _at(path) != (noted.wal, noted.shm):
-        raise _gone(path)
+    with _lock:
+        noted = _noted.get(database)
+        if noted is not None and list(_noted_for[database]) and _at(path) != (noted.wal, noted.shm):
+            raise _gone(path)
 
 
 def are_cut(path: Path, database: foreign.Identity, connection: Any, observer: Any) -> bool:
@@ -116,7 +130,7 @@ def _wal_is_cut(path: Path, noted: _Noted, frames: int, frame_bytes: int) -> boo
         return True
     if not hasattr(os, "pread"):
         return False
-    with foreign.no_fork():  # nobody closes the descriptor meanwhile
+    with _lock:  # nobody closes the descriptor meanwhile
         descriptor = _descriptor(noted)
         if descriptor < 0:
             return False
@@ -149,7 +163,7 @@ def hold_unfinished_commit(path: Path, connection: Any) -> bool:
         return True
     _, frames, _ = connection.execute("PRAGMA wal_checkpoint(NOOP)").fetchone()
     frame_bytes = FRAME_HEADER_BYTES + connection.execute("PRAGMA page_size").fetchone()[0]
-    with foreign.no_fork():
+    with _lock:
         descriptor = _descriptor(noted)
         if descriptor < 0 or frames < 0:
             return True
@@ -202,3 +216,12 @@ def _descriptor(noted: _Noted) -> int:
                 return noted.descriptor
     noted.descriptor = min(foreign.descriptors(noted.wal), default=-1)
     return noted.descriptor
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -11,7 +11,8 @@ def fill(path):
     """Make it. Its last instant is now: the views go by the machine's clock."""
     wall_ms = time.time_ns() // 1_000_000
     clock = sqsqlite.ManualClock(wall_ms - 60 * HOUR * 1000)
-    with sqsqlite.connect(path, clock=clock, synchronous="OFF") as sqs:
+    # Its delays outlast the slowest run of the tests.
+    with sqsqlite.connect(path, clock=clock, synchronous="OFF", limits="native") as sqs:
         dead = sqs.create_queue("dead")
         orders = sqs.create_queue(
             "orders", visibility_timeout=10 * HOUR, dead_letter_queue=dead, max_receive_count=2
@@ -30,8 +31,8 @@ def fill(path):
         orders.send_many([f"late {number}" for number in range(7)])
         for message in orders.receive(5):
             message.delete()
-        orders.send("delayed", delay=900)
-        later = sqs.create_queue("later.fifo", fifo=True, delay_seconds=900)
+        orders.send("delayed", delay=10 * HOUR)
+        later = sqs.create_queue("later.fifo", fifo=True, delay_seconds=10 * HOUR)
         for number in range(3):
             later.send(f"later {number}", group_id="later", deduplication_id=str(number))
         assert orders.receive(2)
