@@ -68,6 +68,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
 
     def _open_blob(self, name: str, *arguments: Any, **options: Any) -> Any:
         self._refuse_put_away()
+        self.refuse_ended()
         blob = getattr(super(), name)(*arguments, **options)
         self._cursors.add(blob)
         return blob
@@ -103,6 +104,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         if self.is_inherited:
             raise StoreError(f"the transaction is the parent process's: {TORN}")
         self._cursors.end()
+        self.refuse_ended()
         if self.in_transaction and self.application is not None:
             self.application.end(self, super().commit)
         else:
@@ -161,6 +163,18 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         if self.is_block:
             raise StoreError(
                 f"{what} within `with sqs.transaction()`: the block commits at its end, and rolls back when it raises"
+            )
+
+    def refuse_ended(self) -> None:
+        """Raise StoreError if the transaction ended behind our back: each statement would commit by itself from now on.
+
+        SQLite ends one with an error: a full disk, an interrupt, a progress handler's no, ON CONFLICT ROLLBACK. The
+        application may have caught it.
+        """
+        if self.transaction is not None and not self.in_transaction:
+            raise StoreError(
+                "the transaction has ended already: SQLite rolled it back with an error (a full disk, an interrupt, ON "
+                "CONFLICT ROLLBACK), or SQL ended it. Nothing more can be run in it, nor committed"
             )
 
     def _refuse_put_away(self) -> None:

@@ -22,13 +22,20 @@ class ApplicationCursor(dbapi.Cursor):  # type: ignore[name-defined,misc]
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         """The driver's; a statement that may outlive the transaction is noted."""
+        self.connection.refuse_ended()
         if may_outlive(sql):
             self.connection.is_changed = True
         return dbapi.Cursor.execute(self, sql, parameters)
 
+    def executemany(self, sql: str, parameters: Any, /) -> Any:
+        """The driver's."""
+        self.connection.refuse_ended()
+        return super().executemany(sql, parameters)
+
     def executescript(self, script: str, /) -> Any:
         """Refused in a block: it commits first."""
         self.connection.refuse_in_block("executescript()")
+        self.connection.refuse_ended()
         self.connection.is_changed = True
         return super().executescript(script)
 

@@ -200,10 +200,7 @@ class Store:
 
     def _join(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
         """In a transaction of the caller's: all of the operation or nothing of it, and the counts right behind."""
-        if not tx.connection.in_transaction:
-            raise StoreError(
-                f"{self.path}: the transaction has ended already, by SQL: nothing can join it any more"
-            )
+        tx.connection.refuse_ended()
         with neutral(tx.connection):
             return self._run_joined(tx, operation, arguments)
 
@@ -271,7 +268,7 @@ class Store:
             self._thread.owner = current_task()
             self._thread.transaction = tx
             yield tx
-            self._refuse_odd_end(connection, tx)
+            self._refuse_odd_end(connection)
             if tx.unsettled:
                 raise UnsettledBatch(tx.unsettled)
             connection.finish()
@@ -287,15 +284,11 @@ class Store:
         if threading.get_ident() == connection.thread:
             self._thread.transaction = self._thread.owner = None
 
-    def _refuse_odd_end(self, connection: Any, tx: Transaction) -> None:
+    def _refuse_odd_end(self, connection: Any) -> None:
         if connection.thread != threading.get_ident():
             raise StoreError(
                 f"{self.path}: transaction() was entered in one thread and left in another: rolled back. A transaction "
                 "belongs to its thread"
-            )
-        if tx.is_over or not connection.in_transaction:
-            raise StoreError(
-                f"{self.path}: the transaction ended within its block, by SQL: what came after it is not in the file"
             )
 
     def note_difference(self, tx: Transaction) -> None:

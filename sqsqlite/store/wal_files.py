@@ -19,6 +19,7 @@ from weakref import WeakSet
 from sqsqlite.errors import CannotOpen
 from sqsqlite.store import foreign
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.neutral import run
 
 # Source: SQLite, "Database File Format", section 4.
 HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
@@ -161,8 +162,9 @@ def hold_unfinished_commit(path: Path, connection: Any) -> bool:
     noted = _noted.get(foreign.identity(path))
     if noted is None or not CAN_MEASURE or not hasattr(os, "pread"):
         return True
-    _, frames, _ = connection.execute("PRAGMA wal_checkpoint(NOOP)").fetchone()
-    frame_bytes = FRAME_HEADER_BYTES + connection.execute("PRAGMA page_size").fetchone()[0]
+    [(_, frames, _)] = run(connection, "PRAGMA wal_checkpoint(NOOP)")
+    [(page_bytes,)] = run(connection, "PRAGMA page_size")
+    frame_bytes = FRAME_HEADER_BYTES + page_bytes
     with _lock:
         descriptor = _descriptor(noted)
         if descriptor < 0 or frames < 0:

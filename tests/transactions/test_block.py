@@ -51,7 +51,7 @@ def test_nothing_joins_a_transaction_that_sql_has_ended(sqs, queue, statement):
 
 
 def test_block_that_sql_has_ended_is_an_error_at_its_end(sqs, queue):
-    with pytest.raises(errors.StoreError, match="ended within"), sqs.transaction() as connection:  # noqa: PT012
+    with pytest.raises(errors.StoreError, match="ended already"), sqs.transaction() as connection:  # noqa: PT012
         queue.send("undone")
         connection.execute("ROLLBACK")
     assert len(queue) == 0
