@@ -30,8 +30,9 @@ except ImportError:  # Windows: SQLite's busy handler alone
 
 # Seconds that the next in turn looks again and again before it sleeps: two or three turns at NORMAL.
 SPIN = 0.0002
-# Seconds behind one and the same holder after which a writer goes on without the lock.
-PATIENCE = 1.0
+# Seconds behind one and the same holder after which a writer goes on without the lock. And where it is seen that the
+# line moves, because the process whose turn it is has a long transaction.
+PATIENCE, LONG_PATIENCE = 1.0, 5.0
 # Seconds between two looks where no call can block.
 LOOK_AGAIN = 0.001
 # Seconds that a helper without work stays.
@@ -135,31 +136,36 @@ class RecordLock:
         """The other process that has the lock: see `holder_of`."""
         return holder_of(self._descriptor)
 
-    def wait(self, timeout: float) -> None:
-        """Sleep until the lock is ours, or it makes no sense to wait longer.
+    def wait(self, timeout: float, moves: Callable[[int], bool]) -> bool:
+        """Sleep until the lock is ours (True), or it makes no sense to wait longer.
 
         That is after `timeout` seconds, after PATIENCE behind one and the same holder, and where the system fails.
+
+        Args:
+            moves: whether the line moves although this process keeps the lock: then LONG_PATIENCE holds.
         """
         holder = self.holder()
         if timeout <= 0 or (holder is not None and holder == self._stuck):
-            return
+            return False
         self._stuck = None
-        until = time.monotonic() + timeout
+        started = time.monotonic()
         came = False
         try:
             if not self._ask():
-                self._poll(min(timeout, PATIENCE))
-                return
-            while not came and (left := until - time.monotonic()) > 0:
+                return self._poll(min(timeout, PATIENCE))
+            while not came and (left := started + timeout - time.monotonic()) > 0:
                 came = self._granted.acquire(timeout=min(left, PATIENCE))
                 if not came and left > PATIENCE:
                     before, holder = holder, self.holder()
-                    if holder is not None and holder == before:
+                    if holder is None or holder != before:
+                        continue
+                    if time.monotonic() - started >= LONG_PATIENCE or not moves(holder):
                         self._stuck = holder
-                        return
+                        break
         finally:
             if not came:
-                self._withdraw()
+                came = self._withdraw()
+        return came
 
     def _ask(self) -> bool:
         """Send the helper. False: no thread is to be had."""
@@ -179,18 +185,21 @@ class RecordLock:
                 self.is_out = True
             return True
 
-    def _poll(self, seconds: float) -> None:
+    def _poll(self, seconds: float) -> bool:
         until = time.monotonic() + seconds
-        while time.monotonic() < until and not self.try_lock():
+        while time.monotonic() < until:
+            if self.try_lock():
+                return True
             time.sleep(LOOK_AGAIN)
+        return False
 
-    def _withdraw(self) -> None:
-        """Nobody waits any more. What comes in the same instant is the caller's to use and to unlock."""
+    def _withdraw(self) -> bool:
+        """Nobody waits any more. True: it came in the same instant, and is the caller's to use and to unlock."""
         with self._mutex:
             if self._wanted:
                 self._wanted = False
-                return
-        self._granted.acquire(timeout=0)
+                return False
+        return self._granted.acquire(timeout=0)
 
     def _run(self) -> None:
         while self._is_asked():

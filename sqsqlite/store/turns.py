@@ -25,7 +25,7 @@ from weakref import ref
 from sqsqlite.errors import Busy, TransactionInProgress
 from sqsqlite.store.interrupts import Signal, until_done
 from sqsqlite.store.record_lock import RecordLock, fcntl
-from sqsqlite.store.writer import writer_of
+from sqsqlite.store.writer import is_stopped, is_writer, writer_of
 
 # Seconds after which a thread that waits for another's turn looks again, should the word have been lost.
 LOOK_AGAIN = 0.05
@@ -60,6 +60,7 @@ class Turnstile:
         self._path = folder.with_name(folder.name.removesuffix("-sqs"))
         self._held: dict[str, ref[Holder]] = {}
         self._freeing = threading.Lock()
+        self._keeps_room = False
         self._waiting: list[Signal] = []
         self._waiting_room = RecordLock(folder / "waiting-room", _close_unused)
         self._turn = RecordLock(folder / "turn", _close_unused)
@@ -134,21 +135,34 @@ class Turnstile:
         return timeout - (time.monotonic() - started)
 
     def _pass(self, timeout: float) -> float:
-        """Through the waiting room to the turn: where nobody else is, three calls."""
+        """Through the waiting room to the turn: where nobody else is, three calls.
+
+        A writer that goes past the turn keeps the waiting room instead: others stand behind it all the same.
+        """
         started = 0.0
+        has_turn = False
         try:
             if not self._waiting_room.try_lock():
                 started = time.monotonic()
-                self._waiting_room.wait(timeout)
-            if not (self._turn.try_lock() or self._turn.spin()):
+                self._waiting_room.wait(timeout, self._moves)
+            has_turn = self._turn.try_lock() or self._turn.spin()
+            if not has_turn:
                 now = time.monotonic()
                 started = started or now
-                self._turn.wait(timeout - (now - started))
+                has_turn = self._turn.wait(timeout - (now - started), self._moves)
         except OSError:
             pass  # the system does not lock: SQLite's own lock alone
         finally:
-            self._waiting_room.unlock()
+            if has_turn:
+                self._waiting_room.unlock()
+            else:
+                self._keeps_room = True
         return max(0.0, timeout - (time.monotonic() - started)) if started else timeout
+
+    def _moves(self, holder: int) -> bool:
+        """Whether it is worth waiting behind `holder`: SQLite's lock is taken by the process whose turn it is."""
+        writer = self._turn.holder()
+        return writer is not None and is_writer(writer, self._path) and not is_stopped(holder)
 
     def refuse_holder(self) -> None:
         """Refuse a second write on a thread that holds the turn: it would wait for itself.
@@ -197,12 +211,16 @@ class Turnstile:
     def _give_up(self) -> None:
         if fcntl is not None:
             self._turn.unlock()
+            if self._keeps_room:
+                self._keeps_room = False
+                self._waiting_room.unlock()
         self._held.pop(_TURN, None)
 
     def after_fork_in_child(self) -> None:
         """The parent's threads are gone, and their hold on the turn with them."""
         self._held = {}
         self._freeing = threading.Lock()
+        self._keeps_room = False
         self._waiting = []
         self._waiting_room.after_fork_in_child()
         self._turn.after_fork_in_child()

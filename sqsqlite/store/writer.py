@@ -10,28 +10,51 @@ _WRITE_LOCK_BYTE = 120
 
 
 def writer_of(path: Path) -> str:
-    """Who writes, as the end of a sentence; empty where that cannot be seen.
+    """Who writes, as the end of a sentence; empty where that cannot be seen."""
+    descriptors = _descriptors(path)
+    pid = _writer(descriptors)
+    if pid is None:
+        return "; no other process has it now" if descriptors else ""
+    return "; a process of another container has it" if pid == 0 else _named(pid)
 
-    Asked on descriptors that SQLite has open in this process: opening one would drop its locks when it is closed.
-    """
+
+def is_writer(pid: int, path: Path) -> bool:
+    """Whether it is this process that has the write lock. One of another container (0) cannot be told from others."""
+    return pid > 0 and _writer(_descriptors(path)) == pid
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether the process is seen to be stopped: by SIGSTOP, Ctrl-Z or a debugger."""
+    return _status(pid)[1] in ("T", "t")
+
+
+def _descriptors(path: Path) -> set[int]:
+    """Those that SQLite has open in this process. Opening another one would drop its locks when that is closed."""
     try:
-        descriptors = foreign.descriptors(foreign.identity(Path(f"{path}-shm")))
+        return foreign.descriptors(foreign.identity(Path(f"{path}-shm")))
     except OSError:
-        return ""
-    for descriptor in descriptors:
-        pid = holder_of(descriptor, _WRITE_LOCK_BYTE, 1)
-        if pid is not None:
-            return "; a process of another container has it" if pid == 0 else _named(pid)
-    return "; no other process has it now" if descriptors else ""
+        return set()
 
 
-def _named(pid: int) -> str:
+def _writer(descriptors: set[int]) -> int | None:
+    return next(
+        (pid for each in descriptors if (pid := holder_of(each, _WRITE_LOCK_BYTE, 1)) is not None), None
+    )
+
+
+def _status(pid: int) -> tuple[str, str]:
+    """A process's name and state; both empty where they cannot be seen."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # "123 (name) T ...": the name may hold anything, brackets too.
             name, _, rest = file.read().decode(errors="replace").partition("(")[2].rpartition(")")
     except OSError:
-        return f"; process {pid} has it"
-    state = rest.split()[0] if rest.split() else ""
+        return "", ""
+    return name, rest.split()[0] if rest.split() else ""
+
+
+def _named(pid: int) -> str:
+    name, state = _status(pid)
+    named = f"process {pid} ({name})" if name else f"process {pid}"
     stopped = ", which is stopped (SIGSTOP, Ctrl-Z or a debugger)" if state in ("T", "t") else ""
-    return f"; process {pid} ({name}) has it{stopped}"
+    return f"; {named} has it{stopped}"

@@ -21,6 +21,21 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
     sqs.queue("orders").send(sys.argv[2])
     say("sent")
 """
+# One transaction of 1.3 s after the other, until a line comes. Says when the first has begun, and how many there were.
+LONG_TRANSACTIONS = """
+import select, time
+import sqsqlite
+count = 0
+with sqsqlite.connect(sys.argv[1], busy_timeout=300) as sqs:
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        with sqs.transaction():
+            sqs.queue("orders").send("work")
+            count += 1
+            if count == 1:
+                say(count)
+            time.sleep(1.3)
+say(count)
+"""
 # Moves jobs from one file to another, from two threads.
 PASS_ON = """
 import threading
@@ -117,6 +132,21 @@ def test_process_stopped_in_line_stops_nobody(sqs, queue, path):
         assert stopped.hear() == "sent"
         stopped.end()
     assert sorted(bodies(queue)) == sorted(["first", "last", *(f"message {number}" for number in range(20))])
+    assert_whole(sqs)
+
+
+@posix_locks
+def test_long_transactions_one_after_the_other_let_others_in_between(sqs, queue, path):
+    """Longer than a writer waits behind a process that does nothing: each wait ends with the transaction under way."""
+    with Program(LONG_TRANSACTIONS, path) as other:
+        assert other.hear() == "1"
+        for number in range(3):
+            queue.send(f"message {number}")
+        other.tell()
+        count = int(other.hear())
+        other.end()
+    assert count <= 5
+    assert len(queue) == 3 + count
     assert_whole(sqs)
 
 

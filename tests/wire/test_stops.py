@@ -49,9 +49,9 @@ def begins(store, monkeypatch):
     reached = threading.Event()
     begin = store.begin
 
-    def told(connection):
+    def told(*arguments):
         reached.set()
-        return begin(connection)
+        return begin(*arguments)
 
     monkeypatch.setattr(store, "begin", told)
     return reached
