@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqsqlite import statements_file as sql
 from sqsqlite.errors import Corrupt
-from sqsqlite.store.clock import Clock, FileClock, WallClock
+from sqsqlite.store.clock import Clock, FileClock, WallClock, boot_ns
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.jumps import Jumps
 
@@ -92,7 +92,7 @@ def set_clock(connection: Connection) -> Clock:
         return clock
     wall_ms = time.time_ns() // 1_000_000
     now_ms = max(wall_ms, last_instant(connection, facts))
-    offset_ms = now_ms - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    offset_ms = now_ms - boot_ns() // 1_000_000
     connection.execute(sql.SET_META, {"name": "boot", "number": offset_ms, "bytes": boot_id()})
     jumps = jumps_until(connection, facts, now_ms).to_bytes()
     connection.execute(sql.SET_META, {"name": "jumps", "number": None, "bytes": jumps})

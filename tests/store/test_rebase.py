@@ -86,6 +86,18 @@ def test_processes_of_the_next_boot_receive_what_was_sent_before_it(path, tmp_pa
     assert second.run(RECEIVE, path) == "100 100"
 
 
+@pytest.mark.skipif(not _may_have_boots(), reason="needs root, and time namespaces")
+def test_a_container_with_a_boot_clock_of_its_own_shows_the_same_instant(path):
+    """Five days further in a time namespace of the same boot: nothing expires there, nor comes back early here."""
+    spaces = ("unshare", "--time", "--boottime", str(5 * DAY), "--kill-child")
+    with Program(SEND, path) as program:
+        assert program.hear() == "sent"
+    with Program(RECEIVE, path, before=spaces) as program:
+        assert program.hear() == "100 100"
+    with Program(RECEIVE, path) as program:
+        assert program.hear() == "100 0"
+
+
 @pytest.mark.parametrize("retention", [4 * DAY, 60], ids=["four days", "a minute"])
 def test_what_was_sent_after_a_pause_is_there_after_the_next_boot(path, machine, retention):
     """The file's clock does not see the pause; the boot makes it up at once."""
