@@ -40,8 +40,9 @@ SELECT version_num FROM sqs_alembic_version
 """
 
 SELECT_LAST_MINUTE = """
--- The latest instant of which the file knows: the clock must not run behind it after a boot.
-SELECT coalesce(max(minute_at), 0) FROM sqs_queue_counts
+-- The latest instant of which the file knows: the clock must not run behind it after a boot. A damaged row must not
+-- set it for ever: nothing counts that is beyond the year 10000, nor a text, to SQLite later than any number.
+SELECT coalesce(max(minute_at), 0) FROM sqs_queue_counts WHERE minute_at < 253402300800000
 """
 
 # --- upkeep -----------------------------------------------------------------------------------------------------

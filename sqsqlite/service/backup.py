@@ -13,6 +13,7 @@ from sqsqlite.store.backup import check_target, copy_to
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
+from sqsqlite.store.version import schema_version
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -79,8 +80,7 @@ def _check_backup(connection: Connection, source: Path) -> int:
     [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise Corrupt(f"{source}: the backup is damaged: {found}")
-    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
-    version = 0 if row is None else int(row[0])
+    version = schema_version(connection, source)
     if version > ddl.SCHEMA_VERSION:
         raise SchemaTooNew(
             f"{source}: schema version {version}, this SQSQLite knows {ddl.SCHEMA_VERSION}: install a newer one"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sqsqlite import statements_operations as find
 from sqsqlite.errors import Corrupt, SQSQLiteError
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.translate import CORRUPT, NOTADB, primary_code
+from sqsqlite.store.translate import CORRUPT, ERROR, NOTADB, primary_code
 
 if TYPE_CHECKING:
     from sqsqlite.store.connections import Connection
@@ -66,7 +66,8 @@ def _find_damage(store: "Store") -> str | None:
         except UnicodeError:
             return "its schema can't be decoded"
         except dbapi.Error as error:
-            if primary_code(error) in (CORRUPT, NOTADB):
+            # An error in a statement, which tests run: what it names is missing from the schema.
+            if primary_code(error) in (CORRUPT, NOTADB, ERROR):
                 return str(error)
             return None
 

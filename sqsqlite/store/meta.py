@@ -12,6 +12,8 @@ from sqsqlite.store.jumps import Jumps
 
 # The wall clock stands off by so much more or less than was noted: set, or a virtual machine was paused.
 DIFFERENCE_NOTED_MS = 1_000
+# The year 10000: no instant of the file's clock is later, nor is a jump as long.
+LAST_MS = 253_402_300_800_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -39,22 +41,38 @@ def read(connection: Connection) -> Meta:
     """Read `sqs_meta`.
 
     Raises:
-        Corrupt: the file's id or secret is missing.
+        Corrupt: the file's id or secret is missing, or a row of its clock holds what no clock can show.
     """
     rows = {name: (number, value) for name, number, value in connection.execute(sql.SELECT_META)}
     file_id, secret = (rows.get(name, (None, None))[1] for name in ("file_id", "secret"))
     if not (isinstance(file_id, bytes) and isinstance(secret, bytes)):
         raise Corrupt("the file is damaged: its id or its secret is missing from sqs_meta: restore a backup")
     offset_ms, of_boot = rows.get("boot", (None, None))
+    if not (offset_ms is None or _is_ms(offset_ms)):
+        raise _damaged_clock("boot")
     difference_ms, noted_at = rows.get("difference", (0, b"0"))
-    return Meta(
-        file_id,
-        secret,
-        of_boot,
-        offset_ms,
-        Jumps.from_bytes(rows.get("jumps", (None, None))[1]),
-        difference_ms,
-        int(noted_at),
+    if not (_is_ms(difference_ms) and isinstance(noted_at, bytes) and noted_at.isdigit()):
+        raise _damaged_clock("difference")
+    if not _is_ms(int(noted_at)):
+        raise _damaged_clock("difference")
+    try:
+        jumps = Jumps.from_bytes(rows.get("jumps", (None, None))[1])
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _damaged_clock("jumps") from error
+    if not all(
+        _is_ms(at_ms) and _is_ms(length_ms) and length_ms > 0 for at_ms, length_ms in jumps.newest_first
+    ):
+        raise _damaged_clock("jumps")
+    return Meta(file_id, secret, of_boot, offset_ms, jumps, difference_ms, int(noted_at))
+
+
+def _is_ms(number: object) -> bool:
+    return isinstance(number, int) and abs(number) < LAST_MS
+
+
+def _damaged_clock(name: str) -> Corrupt:
+    return Corrupt(
+        f"the file is damaged: the row {name} of sqs_meta holds what its clock can't show: restore a backup"
     )
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqsqlite import statements_file as sql
 from sqsqlite.errors import NotAdopted, SchemaTooNew
 from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import create, ddl
@@ -22,6 +21,7 @@ from sqsqlite.store.backup import copy_to
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
+from sqsqlite.store.version import schema_version
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -227,5 +227,4 @@ def _opened(path: Path) -> Iterator[Connection]:
 def _version(connection: Connection, path: Path) -> int:
     if not create.is_ours(connection):
         raise NotAdopted(f"{path}: a SQLite database without queues")
-    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
-    return 0 if row is None else int(row[0])
+    return schema_version(connection, path)

@@ -21,7 +21,7 @@ from sqsqlite.store.writer import writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6, 8, 10, 11, 13, 14, 15, 26
-CONSTRAINT = 19
+ERROR, CONSTRAINT = 1, 19
 # An extended one: a write failed, for another reason than that there is no space on the disk.
 IOERR_WRITE = IOERR | 3 << 8
 
@@ -94,6 +94,10 @@ def translate(error: Exception, path: Path) -> Exception:
         return SchemaTooOld(
             f"{path}: the schema changed under this process ({text}): open the file again, "
             "or run `sqsqlite db upgrade`"
+        )
+    if text == "unsupported file format":
+        return Corrupt(
+            f"{path}: the file's header is damaged, or names a format of a newer SQLite ({text}): restore a backup"
         )
     if "closed database" in text:
         return StoreClosed(f"{path}: closed")

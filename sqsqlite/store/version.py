@@ -8,6 +8,19 @@ from sqsqlite.errors import Corrupt, SchemaTooNew, SchemaTooOld
 from sqsqlite.store import ddl
 
 
+def schema_version(connection: Any, path: Path) -> int:
+    """The schema version of a file; 0 where none was noted.
+
+    Raises:
+        Corrupt: it is no number.
+    """
+    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
+    version = 0 if row is None else row[0]
+    if not isinstance(version, int):
+        raise Corrupt(f"{path}: the file is damaged: its schema version is {version!r}: restore a backup")
+    return version
+
+
 def check_version(connection: Any, path: Path) -> None:
     """Refuse a file of another schema version.
 
@@ -16,10 +29,7 @@ def check_version(connection: Any, path: Path) -> None:
         SchemaTooNew: a newer SQSQLite wrote it.
         Corrupt: its version is no number.
     """
-    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
-    version = 0 if row is None else row[0]
-    if not isinstance(version, int):
-        raise Corrupt(f"{path}: the file is damaged: its schema version is {version!r}: restore a backup")
+    version = schema_version(connection, path)
     if version < ddl.SCHEMA_VERSION:
         raise SchemaTooOld(
             f"{path}: schema version {version}, this SQSQLite needs {ddl.SCHEMA_VERSION}: run "

@@ -7,6 +7,7 @@ import pytest
 import sqsqlite
 from sqsqlite import errors
 from sqsqlite.analytics.facts import take_facts
+from sqsqlite.service.check import check
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.store import Store
 
@@ -38,6 +39,18 @@ def test_an_operation_that_fails_does_so_with_an_error_of_ours(sqs, statement, s
     damage(sqs, statement)
     with contextlib.suppress(errors.SQSQLiteError):
         step(queue)
+
+
+def test_a_missing_table_of_row_ids_is_told_by_check(sqs, queue, path):
+    """SQLite's own checks do not miss it."""
+    queue.send("one")
+    sqs.close()
+    connection = dbapi.connect(str(path), isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("DELETE FROM sqlite_schema WHERE name = 'sqlite_sequence'")
+    connection.close()
+    with sqsqlite.connect(path) as again, pytest.raises(errors.Corrupt, match="sqlite_sequence"):
+        check(again._store)
 
 
 def test_a_bug_of_ours_in_a_sound_file_stays_what_it_is(sqs, queue):
