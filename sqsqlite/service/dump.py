@@ -11,10 +11,11 @@ from sqsqlite.engine import provenance
 from sqsqlite.engine.unreadable import UUID_BYTES, check_message, line
 from sqsqlite.errors import Corrupt, QueueDoesNotExist
 from sqsqlite.message_attributes import load_attributes
-from sqsqlite.names import queue_arn
-from sqsqlite.service import lookup
+from sqsqlite.names import is_queue_arn, queue_arn
+from sqsqlite.service import loadable, lookup
 from sqsqlite.service.dump_lines import (
     FORMAT_VERSION,
+    MOST_EARLIER,
     DumpedDeduplication,
     DumpedMessage,
     DumpedMove,
@@ -77,7 +78,7 @@ def dump(
         lines = {}
         for row in list(rows.values()):
             try:
-                lines[row["id"]] = _queue(connection, row, store.settings, now_ms)
+                lines[row["id"]] = _queue(connection, row, store.settings, now_ms, passed_by)
             except ODD as error:
                 passed_by(f"queue {row['name']} is damaged ({error}): it is left out, with its messages")
                 del rows[row["id"]]
@@ -113,14 +114,30 @@ def _all_names(connection: "Connection", caller: "Caller") -> list[str]:
     return [row[0] for row in connection.execute(statements_operations.LIST_QUEUE_NAMES, where)]
 
 
-def _queue(connection: "Connection", row: dict[str, Any], settings: "Settings", now_ms: int) -> DumpedQueue:
+def _queue(
+    connection: "Connection",
+    row: dict[str, Any],
+    settings: "Settings",
+    now_ms: int,
+    passed_by: Callable[[str], None],
+) -> DumpedQueue:
     arn = queue_arn(settings.region, row["account_id"], row["name"])
     shown = queue_attributes.render_attributes(row, ["All"], (0, 0, 0), arn)
+    stored = {name: text for name, text in shown.items() if not name.startswith(_TOLD_ONLY)}
+    attributes = loadable.attributes(stored, fifo=bool(row["fifo"]))
+    for name in stored.keys() - attributes.keys():
+        passed_by(f"queue {row['name']} is damaged: it is dumped without its {name}, {stored[name]!r}")
+    stored_tags = dict(connection.execute(sql.SELECT_TAGS, {"queue_id": row["id"]}).fetchall())
+    tags = loadable.tags(stored_tags)
+    for key in stored_tags.keys() - tags.keys():
+        passed_by(f"queue {row['name']} is damaged: it is dumped without its tag {key!r}")
     return DumpedQueue(
         name=row["name"],
-        attributes={name: text for name, text in shown.items() if not name.startswith(_TOLD_ONLY)},
-        tags=dict(connection.execute(sql.SELECT_TAGS, {"queue_id": row["id"]}).fetchall()),
-        messages=sum(exact_counts(connection, row, now_ms, settings.jumps)),
+        attributes=attributes,
+        tags=tags,
+        messages=max(
+            0, min(sum(exact_counts(connection, row, now_ms, settings.jumps)), _LARGEST)
+        ),  # of damaged counts
     )
 
 
@@ -140,11 +157,17 @@ def _messages(
             except Corrupt as error:
                 passed_by(line(found.id, queue["name"], error))
                 continue
-        if found.sent_at > jumps.expired_at(queue["message_retention_period_seconds"], now_ms):
-            try:
-                yield _message(queue, found, now_ms)
-            except ValueError:
-                passed_by(line(found.id, queue["name"], "its attributes can't be decoded"))
+        if found.sent_at <= jumps.expired_at(queue["message_retention_period_seconds"], now_ms):
+            continue
+        try:
+            dumped = _message(queue, found, now_ms)
+            loadable.check_message(dumped)
+        except ValueError:
+            passed_by(line(found.id, queue["name"], "its attributes can't be decoded"))
+        except Corrupt as error:
+            passed_by(line(found.id, queue["name"], error))
+        else:
+            yield dumped
 
 
 def _is_plain(found: Stored) -> bool:
@@ -168,17 +191,29 @@ def _is_plain(found: Stored) -> bool:
         and 0 <= found.sent_at <= _LARGEST
         and 0 <= found.visible_at <= _LARGEST
         and 0 <= found.receive_count <= _LARGEST
-        and 0 <= found.queue_receive_count <= _LARGEST
+        and 0 <= found.queue_receive_count <= found.receive_count
         and (first is None or (type(first) is int and 0 <= first <= _LARGEST))
+        and (found.source_arn is None or _has_provenance(found))
+    )
+
+
+def _has_provenance(found: Stored) -> bool:
+    count, moved_at = found.source_receive_count, found.moved_at
+    return (
+        isinstance(found.source_arn, str)
+        and is_queue_arn(found.source_arn)
+        and type(count) is type(moved_at) is int
+        and 0 <= count <= _LARGEST
+        and 0 <= moved_at <= _LARGEST
     )
 
 
 def _are_moves(earlier: str) -> bool:
     try:
-        provenance.read(earlier)
-    except ValueError:
+        moves = provenance.read(earlier)
+    except (TypeError, ValueError):
         return False
-    return True
+    return len(moves) <= MOST_EARLIER and all(is_queue_arn(move.source_arn) for move in moves)
 
 
 def _mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str], None]) -> Stored:
@@ -201,6 +236,12 @@ def _mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[st
     }
     if isinstance(found.deduplication_id, str):
         kept["deduplication_id"] = found.deduplication_id
+    if _has_provenance(found):
+        whole = ("source_arn", "source_receive_count", "moved_at")
+        kept.update((name, getattr(found, name)) for name in whole)
+        if isinstance(found.earlier, str) and _are_moves(found.earlier):
+            kept["earlier"] = found.earlier
+    kept["receive_count"] = max(kept.get("receive_count", 0), kept.get("queue_receive_count", 0))
     return plain._replace(**kept)
 
 
@@ -249,13 +290,21 @@ def _deduplications(
     try:
         for epoch_id, *found in connection.execute(statements_operations.DUMP_DEDUPLICATIONS, bounds):
             deduplication_id, group_id, message_id, sequence, expires_at = found
-            yield DumpedDeduplication(
-                queue=queues[epoch_id],
-                deduplication_id=deduplication_id,
-                group_id=group_id,
-                message_id=uuid_text(message_id),
-                sequence=sequence,
-                expires_at=expires_at,
-            )
+            try:
+                dumped = DumpedDeduplication(
+                    queue=queues[epoch_id],
+                    deduplication_id=deduplication_id,
+                    group_id=group_id,
+                    message_id=uuid_text(message_id),
+                    sequence=sequence,
+                    expires_at=expires_at,
+                )
+                loadable.check_deduplication(dumped)
+            except (TypeError, ValueError, AttributeError, Corrupt) as error:
+                passed_by(
+                    f"the deduplication id {deduplication_id!r} of queue {queues[epoch_id]} is damaged: {error}"
+                )
+            else:
+                yield dumped
     except ODD as error:
         passed_by(f"the deduplication ids are damaged ({error}): those not read by then are left out")

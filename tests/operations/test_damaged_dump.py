@@ -5,7 +5,8 @@ import pytest
 import sqsqlite
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.dump import dump
-from sqsqlite.service.dump_lines import DumpedMessage, DumpEnd
+from sqsqlite.service.dump_lines import DumpedMessage, DumpEnd, encode
+from sqsqlite.service.load import load
 from sqsqlite.store.create import PAGE_SIZE
 from tests.cli.runs import runner_on
 
@@ -123,3 +124,36 @@ def test_the_command_names_what_is_missing_and_exits_with_4(sqs, queue, path, tm
     loaded = runner_on(tmp_path / "new.db")
     assert loaded("load", tmp_path / "all.jsonl").code == 0
     assert [row["body"] for row in loaded("peek", "orders", "--output", "json").json] == ["one", "three"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sqs_messages SET body = char(1) WHERE id = 2",
+        "UPDATE sqs_messages SET group_id = 'two words' WHERE id = 2",
+        "UPDATE sqs_messages SET group_id = NULL WHERE id = 2",
+        "UPDATE sqs_leases SET queue_receive_count = 5 WHERE id = 2",
+        "INSERT INTO sqs_dead_letters VALUES (2, 1, 1, 'orders', 3, 5, NULL)",
+        """INSERT INTO sqs_dead_letters
+        VALUES (2, 1, 1, 'arn:aws:sqs:us-east-1:000000000000:orders', 3, 5, '[[1,"orders",3,4]]')""",
+        "UPDATE sqs_deduplications SET sequence = -1 WHERE deduplication_id = 'd2'",
+        "UPDATE sqs_deduplications SET message_id = x'ff' WHERE deduplication_id = 'd2'",
+        "UPDATE sqs_queues SET visibility_timeout_seconds = -1",
+        "UPDATE sqs_queues SET dead_letter_target_arn = 'dead', max_receive_count = -1",
+        "UPDATE sqs_queue_tags SET value = char(1)",
+        "UPDATE sqs_queue_counts SET messages = -5",
+    ],
+)
+def test_what_load_would_refuse_is_none_of_the_lines(sqs, tmp_path, clock, statement):
+    """One such line would keep all behind it out of the new file."""
+    queue = sqs.create_queue("steps.fifo", fifo=True, tags={"team": "a"})
+    queue.send_many(
+        [{"body": str(place), "group_id": "g", "deduplication_id": f"d{place}"} for place in range(1, 6)]
+    )
+    with sqs.transaction() as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(statement)
+    lines = [encode(line) for line in dump(sqs._store, (), LOCAL, passed_by=lambda _: None)]
+    with sqsqlite.connect(tmp_path / "new.db", clock=clock) as new:
+        load(new._store, lines, LOCAL)
+        assert {"1", "3", "4", "5"} <= {message.body for message in new.queue("steps.fifo").peek(10)}
