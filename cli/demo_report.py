@@ -19,7 +19,7 @@ def show_report(line: CommandLine, output: Output, path: Path, page_path: Path) 
     from sqsqlite.analytics.page import page
     from sqsqlite.analytics.running import rows_of, tables_of, without_constants
 
-    line.say("\nsqsqlite report backlog (Spark, over JDBC):")
+    line.say("\nsqsqlite report backlog (Spark, over JDBC; its start takes a while):")
     watch = Watch(line)
     options = Options(window_ms=3_600_000, every="minute")
     try:

@@ -1,7 +1,7 @@
 """An order and the message that announces it: both are in the file, or neither is.
 
-    python orders.py shop.db lamp "2 chairs"    place an order for each item
-    python orders.py shop.db --ship             receive the announcements, mark the orders shipped
+    python orders.py orders.db lamp "2 chairs"    place an order for each item
+    python orders.py orders.db --ship             receive the announcements, mark the orders shipped
 
 Without a queue in the same file, a crash between the two writes leaves an order that nobody ships, or announces one
 that does not exist. Here one commit covers both, whatever happens to the process, and `--ship` marks an order and
@@ -16,6 +16,13 @@ from sqlalchemy import Column, Integer, MetaData, String, Table, insert, update
 
 import sqsqlite
 from sqsqlite.errors import LeaseLost
+
+LATE = {
+    "gone": "another process has shipped it",
+    "replaced": "another process is shipping it",
+    "ended": "it will be received again",
+    "moved": "it was received too often, and is a dead letter",
+}
 
 metadata = MetaData()
 orders = Table(
@@ -47,8 +54,8 @@ def ship(sqs: sqsqlite.SQS) -> list[int]:
                     connection.execute(update(orders).where(orders.c.id == order_id).values(state="shipped"))
                     message.delete(connection=connection)
             except LeaseLost as error:
-                # This process was slower than the visibility timeout: another one ships the order, or has done it.
-                print(f"order {order_id} was left to another process: {error.reason}", file=sys.stderr)
+                # This process was slower than the visibility timeout.
+                print(f"order {order_id} was left alone: {LATE[error.reason]}", file=sys.stderr)
             else:
                 shipped.append(order_id)
     return shipped

@@ -90,4 +90,4 @@ def test_an_order_that_another_process_has_shipped_is_left_to_it(path, example, 
         portions = [[slow], []]
         monkeypatch.setattr(sqsqlite.Queue, "receive", lambda *_: portions.pop(0))
         assert example.ship(sqs) == []
-    assert capsys.readouterr().err == "order 1 was left to another process: gone\n"
+    assert capsys.readouterr().err == "order 1 was left alone: another process has shipped it\n"
