@@ -8,7 +8,7 @@ import pytest
 from tests.contract.contract import rules, themes
 from tests.contract.mutants import failures_unmutated, survivors
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 
 def test_every_rules_tests_pass_while_nothing_is_switched_off():
