@@ -154,8 +154,6 @@ class GroupCommit:
         except StoreError as error:
             entry.error = error
         else:
-            if self._queued:
-                self._gather(entry, group)
             self._transact(entry, group, committed, timeout)
             for decided in group:
                 decided.is_decided = True
@@ -263,7 +261,7 @@ class GroupCommit:
         store = self._store
         try:
             leader.connection = store.writers.take()
-            committed.append(self._attempt(leader.connection, group, timeout))
+            committed.append(self._attempt(leader, group, timeout))
         except (dbapi.Error, StoreError) as error:
             if leader.connection is not None:
                 # Closed, not reused: whatever the failed transaction still held is rolled back with it.
@@ -296,8 +294,12 @@ class GroupCommit:
         if refused and store.upkeep.begin_wal_again("TRUNCATE") is Wal.BEGUN:
             self._transact(leader, refused, committed, timeout, tries=LAST_TRY)
 
-    def _attempt(self, connection: Any, group: list[_Entry], timeout: float) -> "Transaction":
+    def _attempt(self, leader: _Entry, group: list[_Entry], timeout: float) -> "Transaction":
+        connection = leader.connection
         tx = self._store.begin(connection, timeout)
+        # Not before: had it waited for SQLite's lock in vain, those who came later would be refused in its time.
+        if self._queued and group is leader.group:
+            self._gather(leader, group)
         if len(group) == 1:
             _run_alone(tx, group[0])
         elif not _run_plain(tx, group):

@@ -205,6 +205,25 @@ def test_group_behind_a_lock_of_another_program_is_refused_together(path):
         assert bodies(queue) == ["next"]
 
 
+def test_follower_behind_a_lock_of_another_program_has_its_own_time(path):
+    """One that came late is not refused with those who had been waiting before it."""
+    with sqsqlite.connect(path, busy_timeout=2) as sqs, Program(HOLD_WRITE_LOCK, path) as program:
+        assert program.hear() == "held"
+
+        def waited():
+            """Seconds until it was refused."""
+            started = time.monotonic()
+            with pytest.raises(Busy):
+                sqs.create_queue("orders")
+            return time.monotonic() - started
+
+        tasks = []
+        for _ in range(4):
+            tasks.append(Task(waited))
+            time.sleep(0.45)
+        assert all(task.outcome() > 1.9 for task in tasks)
+
+
 def test_many_threads_on_every_operation_leave_true_counts(path):
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders", visibility_timeout=30)
