@@ -92,6 +92,9 @@ class RecordLock:
         self._granted.acquire()
         self._wanted = False
         self.is_out = False
+        # Whom writers waited for in vain, and how many seconds in all: a busy_timeout may be shorter than PATIENCE.
+        self._kept_by: int | None = None
+        self._in_vain = 0.0
         # The process that kept the lock for all of PATIENCE: while it stays, nobody waits for it again.
         self._stuck: int | None = None
 
@@ -127,9 +130,8 @@ class RecordLock:
 
     def unlock(self) -> None:
         """Give the lock up; without having it, does no harm."""
-        with contextlib.suppress(
-            OSError
-        ):  # then the end of the process gives it up, and meanwhile writers go past it
+        # If that fails, the end of the process gives it up; meanwhile writers go past it.
+        with contextlib.suppress(OSError):
             fcntl.lockf(self._descriptor, _UNLOCK)
 
     def holder(self) -> int | None:
@@ -148,17 +150,22 @@ class RecordLock:
         if timeout <= 0 or (holder is not None and holder == self._stuck):
             return False
         self._stuck = None
+        self._note_holder(holder)
         started = time.monotonic()
         came = False
         try:
             if not self._ask():
                 return self._poll(min(timeout, PATIENCE))
             while not came and (left := started + timeout - time.monotonic()) > 0:
-                came = self._granted.acquire(timeout=min(left, PATIENCE))
-                if not came and left > PATIENCE:
-                    before, holder = holder, self.holder()
-                    if holder is None or holder != before:
+                patience = PATIENCE - self._in_vain
+                came = self._granted.acquire(timeout=min(left, patience))
+                if came:
+                    self._note_holder(None)
+                elif self._note_holder(holder := self.holder()) and holder is not None:
+                    self._in_vain += min(left, patience)
+                    if left < patience:
                         continue
+                    self._in_vain = 0.0
                     if time.monotonic() - started >= LONG_PATIENCE or not moves(holder):
                         self._stuck = holder
                         break
@@ -166,6 +173,13 @@ class RecordLock:
             if not came:
                 came = self._withdraw()
         return came
+
+    def _note_holder(self, holder: int | None) -> bool:
+        """Whether it is the one that the last writer waited for; else the waiting begins anew."""
+        if holder is not None and holder == self._kept_by:
+            return True
+        self._kept_by, self._in_vain = holder, 0.0
+        return False
 
     def _ask(self) -> bool:
         """Send the helper. False: no thread is to be had."""

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import pytest
 
@@ -73,6 +74,14 @@ with sqsqlite.connect(sys.argv[1], synchronous="OFF") as sqs:
     input()
     say([message.body for message in sqs.queue("answers").receive(wait=20)])
 """
+# A writer that comes no further than the waiting room.
+IN_LINE = """
+import fcntl
+file = open(sys.argv[1], "r+b")
+fcntl.lockf(file, fcntl.LOCK_EX)
+say("in line")
+sys.stdin.readline()
+"""
 # The system refuses every lock: what a network file system without a lock service does.
 WITHOUT_LOCKS = """
 import errno, types
@@ -116,12 +125,14 @@ def test_process_stopped_in_line_stops_nobody(sqs, queue, path):
     folder = path.with_name(f"{path.name}-sqs")
     with Program(IN_TRANSACTION, path, "first") as writer, Program(SEND, path, "last") as stopped:
         assert (writer.hear(), stopped.hear()) == ("inside", "open")
-        stopped.tell()
         with Program(
-            "from tests.store.test_turns import somebody_waits; from pathlib import Path\n"
+            "from tests.store.test_turns import somebody_waits; from pathlib import Path\nsay('looks')\n"
             "while not somebody_waits(Path(sys.argv[1])): pass\nsay('waits')",
             folder,
         ) as look:
+            # It must look from the beginning: the other one stands there for a second.
+            assert look.hear() == "looks"
+            stopped.tell()
             assert look.hear() == "waits"
         os.kill(stopped.pid, signal.SIGSTOP)
         writer.tell()
@@ -148,6 +159,23 @@ def test_long_transactions_one_after_the_other_let_others_in_between(sqs, queue,
     assert count <= 5
     assert len(queue) == 3 + count
     assert_whole(sqs)
+
+
+@posix_locks
+def test_process_stopped_in_line_stops_nobody_who_has_little_time(path):
+    """Each wait is shorter than the patience with one holder; together they are not."""
+    with sqsqlite.connect(path, busy_timeout=0.5) as sqs:
+        queue = sqs.create_queue("orders")
+        in_line = path.with_name(f"{path.name}-sqs") / "waiting-room"
+        with Program(IN_LINE, in_line) as stopped:
+            assert stopped.hear() == "in line"
+            os.kill(stopped.pid, signal.SIGSTOP)
+            # A limit for a hang: each send that waits takes half a second.
+            deadline = time.monotonic() + 100
+            for number in range(400):
+                assert time.monotonic() < deadline, f"{number} messages sent"
+                queue.send(f"message {number}")
+        assert len(queue) == 400
 
 
 @posix_locks
