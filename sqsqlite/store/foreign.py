@@ -51,18 +51,29 @@ def descriptors(wanted: Identity) -> set[int]:
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
             names = os.listdir(folder)
-        except OSError:
+        except OSError as error:
+            _refuse_handlers(error)
             continue
         found = set()
         for name in names:
             try:
                 status = os.fstat(int(name))
-            except (OSError, ValueError):
+            except OSError as error:
+                _refuse_handlers(error)
                 continue  # the descriptor of the listing itself, closed by now
             if (status.st_dev, status.st_ino) == wanted:
                 found.add(int(name))
         return found
     return set()
+
+
+def _refuse_handlers(error: OSError) -> None:
+    """Pass on what a signal handler raised: a TimeoutError is an OSError too, but has no number.
+
+    Taken for a descriptor that is closed, one of ours would be missed, and from then on taken for another copy's.
+    """
+    if error.errno is None:
+        raise error
 
 
 @contextmanager

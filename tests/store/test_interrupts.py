@@ -82,7 +82,7 @@ import os, random, signal, sys, threading
 import sqsqlite
 
 # SQLAlchemy wraps an Exception that comes while it talks to the driver into one of its own.
-class Interrupt(KeyboardInterrupt if sys.argv[2] == "engine" else Exception):
+class Interrupt({"engine": KeyboardInterrupt, "connect": TimeoutError}.get(sys.argv[2], Exception)):
     pass
 
 random.seed(int(sys.argv[4]))
@@ -163,6 +163,8 @@ def interrupted(depth=0):
         # A leader's interrupt may be this call's error. One that was left behind would come back without any.
         if not isinstance(error, sqsqlite.errors.CommitInDoubt) and not isinstance(error.__context__, Interrupt):
             raise
+        while to_come:
+            pass
 
 while count < wanted:
     interrupted()
