@@ -13,6 +13,7 @@ and one descriptor a file and process, kept until its last user closes.
 """
 
 import gc
+import math
 import os
 import threading
 import time
@@ -29,6 +30,8 @@ from sqsqlite.store.writer import is_stopped, is_writer, writer_of
 
 # Seconds after which a thread that waits for another's turn looks again, should the word have been lost.
 LOOK_AGAIN = 0.05
+# Seconds after which it lets the garbage be collected, once.
+COLLECT_AFTER = 0.5
 _TURN = "turn"
 
 
@@ -118,10 +121,16 @@ class Turnstile:
         started = time.monotonic()
         left = Signal()
         self._waiting.append(left)
+        collect_at = started + COLLECT_AFTER
         try:
             mine = ref(holder)
             while self._held.setdefault(_TURN, mine) is not mine:
-                remaining = timeout - (time.monotonic() - started)
+                now = time.monotonic()
+                remaining = timeout - (now - started)
+                if now >= collect_at:
+                    # Only a cycle may refer to the holder any more, the traceback of an interrupt perhaps.
+                    collect_at = math.inf
+                    gc.collect()
                 if self._is_freed():
                     continue
                 if remaining <= 0:

@@ -1,5 +1,6 @@
 """A signal handler may raise anywhere in the main thread: nothing that others wait for may stay behind."""
 
+import gc
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 import sqsqlite
 from tests.store.inspection import assert_whole
+from tests.store.waiting import Task
 
 # Interrupts itself at random instants, in the midst of a send nearly always, while threads send too. Prints how often,
 # and what came of it afterwards: main thread, other threads. Ends after as many as it is told.
@@ -210,3 +212,21 @@ def test_interrupts_in_other_calls_leave_nothing_behind(path, what):
             ).fetchone()[0]
         assert (len(queue), rows) == (stored, sent)
         assert_whole(sqs)
+
+
+def test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits(sqs, queue):
+    """What an interrupt lost, in clean-up of others, may be in the cycle of a traceback and its frames."""
+
+    def lose():
+        connection = sqs.engine.connect()
+        connection.begin()
+        cycle = [connection]
+        cycle.append(cycle)
+
+    sqs.engine  # noqa: B018 - made before, because making it leaves garbage of its own
+    gc.disable()
+    try:
+        Task(lose).outcome()
+        queue.send("not kept waiting for good")
+    finally:
+        gc.enable()
