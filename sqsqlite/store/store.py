@@ -36,7 +36,7 @@ from sqsqlite.store.neutral import neutral, run
 from sqsqlite.store.settings import Settings
 from sqsqlite.store.tasks import current_task, held_by
 from sqsqlite.store.transaction import Transaction
-from sqsqlite.store.translate import translate
+from sqsqlite.store.translate import BUSY, primary_code, translate
 from sqsqlite.store.turns import let_go, turnstile_for
 from sqsqlite.store.upkeep import Chores, Upkeep
 from sqsqlite.store.version import check_version
@@ -214,8 +214,7 @@ class Store:
             except BaseException:
                 tx.deltas.clear()
                 if tx.connection.in_transaction:
-                    tx.execute("ROLLBACK TO sqs_operation")
-                    tx.execute("RELEASE sqs_operation")
+                    _take_back(tx)
                 raise
             tx.execute("RELEASE sqs_operation")
         except ODD as error:
@@ -396,6 +395,20 @@ class Store:
         if self.writers.is_torn:
             return StoreError(f"{self.path}: {foreign.TORN}")
         return StoreClosed(f"{self.path}: closed")
+
+
+def _take_back(tx: Transaction) -> None:
+    """Undo the operation at hand.
+
+    A statement that a signal handler cut short lasts as long as the traceback, and SQLite refuses the RELEASE
+    meanwhile. Then the savepoint stays until the transaction ends: the caller must hear of what the handler raised.
+    """
+    tx.execute("ROLLBACK TO sqs_operation")
+    try:
+        tx.execute("RELEASE sqs_operation")
+    except dbapi.Error as error:
+        if primary_code(error) != BUSY:
+            raise
 
 
 def _resolved(path: str | os.PathLike[str]) -> Path:

@@ -1,6 +1,7 @@
 """A signal handler may raise anywhere in the main thread: nothing that others wait for may stay behind."""
 
 import gc
+import signal
 import subprocess
 import sys
 
@@ -230,3 +231,30 @@ def test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits(sqs, que
         queue.send("not kept waiting for good")
     finally:
         gc.enable()
+
+
+def test_interrupt_of_an_operation_in_a_block_is_what_the_caller_hears_of(sqs, queue):
+    """Not Busy, which a statement cut short made of it, and which invites to try again."""
+
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    queue.send_many(["kept"] * 100)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(400):
+            try:
+                with sqs.transaction():
+                    signal.setitimer(signal.ITIMER_REAL, 1e-4 + number % 40 * 2e-5)
+                    for _ in range(10):
+                        queue.receive(max_messages=10)
+                    raise Interrupt
+            except Interrupt:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(queue) == 100
