@@ -7,6 +7,7 @@ from sqsqlite.errors import StoreError
 from sqsqlite.store.cursors import ApplicationCursor, Cursors
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.foreign import TORN
+from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.neutral import LASTING_METHODS
 
 if TYPE_CHECKING:
@@ -120,6 +121,21 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         """`rollback`, also for `transaction()`; once more does no harm."""
         if self.is_inherited:
             return
+        try:
+            self._undo()
+        except dbapi.Error:
+            raise
+        except BaseException:
+            # A signal handler's. What calls this may let the connection go all the same, as SQLAlchemy does: whoever
+            # has the traceback would keep SQLite's lock.
+            try:
+                until_done(self._undo)
+            finally:
+                # Another signal may come before `until_done` has begun.
+                until_done(self._undo)
+            raise
+
+    def _undo(self) -> None:
         try:
             self._cursors.end()
             try:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import sqsqlite
+from sqsqlite.store import driver
 from tests.store.inspection import assert_whole
 from tests.store.waiting import Task
 
@@ -258,3 +259,28 @@ def test_interrupt_of_an_operation_in_a_block_is_what_the_caller_hears_of(sqs, q
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert len(queue) == 100
+
+
+def test_rollback_that_is_interrupted_is_done_all_the_same(path):
+    """SQLAlchemy lets such a connection go; whoever has the traceback would keep SQLite's lock."""
+
+    class Interrupt(BaseException):
+        pass
+
+    class Interrupting(driver.dbapi.Cursor):
+        def close(self):
+            if to_come:
+                raise to_come.pop()
+            super().close()
+
+    to_come = [Interrupt(), Interrupt(), Interrupt()]
+    with sqsqlite.connect(path, busy_timeout=2) as sqs:
+        queue = sqs.create_queue("orders")
+        connection = sqs.engine.connect()
+        connection.begin()
+        raw = connection.connection.driver_connection
+        cursor = raw.cursor(Interrupting)
+        with pytest.raises(Interrupt):
+            connection.rollback()
+        Task(queue.send, "not kept waiting").outcome()
+        del raw, cursor, connection  # up to here something refers to them
