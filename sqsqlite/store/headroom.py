@@ -13,6 +13,7 @@ A reader that stays keeps the WAL from beginning again, so that receives and del
 the ballast, but never what the next checkpoint adds to the file: without that, the space would be lost for ever.
 """
 
+import math
 import os
 import threading
 import time
@@ -50,6 +51,8 @@ class Headroom:
         self._lock = threading.Lock()
         self._looked_at = float("-inf")
         self._budget_bytes: float = 0
+        # At the last look: a process may lower its own at any time.
+        self._limit = math.inf
         # The same for the WAL, which every commit makes longer.
         self._wal_looked_at = float("-inf")
         self._wal_budget_bytes: float = 0
@@ -59,11 +62,14 @@ class Headroom:
     def is_look_due(self) -> bool:
         """Whether a transaction about to begin should `look`: now and then, or each time when little is left."""
         self._wal_budget_bytes -= COMMIT_BYTES
-        return self._wal_budget_bytes <= 0 or time.monotonic() - self._wal_looked_at >= LOOK_EVERY_SECONDS
+        is_old = time.monotonic() - self._wal_looked_at >= LOOK_EVERY_SECONDS
+        return self._wal_budget_bytes <= 0 or is_old or size_limit() != self._limit
 
     def look(self, connection: Connection) -> bool:
         """Whether the WAL may grow for some transactions to come, whoever reads. The caller holds the turn."""
         self._watched = None
+        if size_limit() != self._limit:
+            self._limit, self._budget_bytes = size_limit(), 0  # the next send looks, too
         free, total = self._space()
         owed, _ = self._file(connection)
         self.ballast_bytes = self._ballast_bytes(total)
@@ -126,9 +132,11 @@ class Headroom:
         # Twice for indexes and pages begun.
         grown_bytes = COMMIT_BYTES + 2 * size_bytes
         self._budget_bytes -= 2 * grown_bytes
-        if self._budget_bytes > 0 and time.monotonic() - self._looked_at < LOOK_EVERY_SECONDS:
+        is_fresh = time.monotonic() - self._looked_at < LOOK_EVERY_SECONDS and size_limit() == self._limit
+        if self._budget_bytes > 0 and is_fresh:
             return
         with self._lock:
+            self._limit = size_limit()
             free, total = self._space()
             ballast = self._ballast_bytes(total)
             owed, unused = self._file(connection)
