@@ -9,7 +9,6 @@ block (EDEADLK, which it reports for two processes that merely use two files; EN
 process that holds the lock may be stopped.
 """
 
-import contextlib
 import errno
 import os
 import struct
@@ -130,9 +129,10 @@ class RecordLock:
 
     def unlock(self) -> None:
         """Give the lock up; without having it, does no harm."""
-        # If that fails, the end of the process gives it up; meanwhile writers go past it.
-        with contextlib.suppress(OSError):
+        try:
             fcntl.lockf(self._descriptor, _UNLOCK)
+        except OSError:
+            return  # the end of the process gives it up; meanwhile writers go past it
 
     def holder(self) -> int | None:
         """The other process that has the lock: see `holder_of`."""
