@@ -18,7 +18,7 @@ def storm(tmp_path, names, seconds, **options):
     return figures
 
 
-@pytest.mark.timeout(300)  # a hang
+@pytest.mark.timeout(900)  # a hang
 def test_each_message_has_one_row(tmp_path):
     figures = storm(tmp_path, ["late"], SECONDS, calm=(0.4, 0.9))
     assert figures["late: rows"] == figures["late: messages"] > 0
