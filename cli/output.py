@@ -151,7 +151,7 @@ class Output:
             for row in rows:
                 self._line(_text_line(row, [column.name for column in columns]))
         else:
-            self._table(list(rows), columns, names)
+            self._table(list(rows), columns)
 
     def document(self, value: Any, *, queried: bool = False) -> None:
         """Print one value as the AWS CLI prints it: JSON indented by four, nothing for an empty object.
@@ -173,8 +173,11 @@ class Output:
                 self._line(line)
         else:
             rows = list(_rows_of(value))
-            names = dict.fromkeys(name for row in rows if isinstance(row, Mapping) for name in row)
-            self._some_rows(rows, (), form, [*names])
+            if form != "jsonl":
+                # The first row's keys are the columns: give it those of the others, too.
+                names = dict.fromkeys(name for row in rows if isinstance(row, Mapping) for name in row)
+                rows = [{**names, **row} if isinstance(row, Mapping) else row for row in rows]
+            self._some_rows(rows, (), form)
 
     def _line(self, text: str) -> None:
         self._out.write(text + "\n")
@@ -187,7 +190,7 @@ class Output:
         columns, count = list(names), 0
         for count, row in enumerate(rows, 1):
             if count == 1:
-                columns = columns or (list(row) if isinstance(row, Mapping) else ["value"])
+                columns = list(row) if isinstance(row, Mapping) else ["value"]
                 writer.writerow(columns)
             writer.writerow([cell_text(value) for value in _cells(row, columns)])
             self._out.write(buffer.getvalue())
@@ -197,12 +200,12 @@ class Output:
             writer.writerow(columns)
             self._out.write(buffer.getvalue())
 
-    def _table(self, rows: list[Any], columns: "Sequence[Column]", names: Sequence[str]) -> None:
+    def _table(self, rows: list[Any], columns: "Sequence[Column]") -> None:
         from sqsqlite.cli.table import Table, plain_columns
 
         if rows:
             first = list(rows[0]) if isinstance(rows[0], Mapping) else ["value"]
-            columns = columns or plain_columns(names or first)
+            columns = columns or plain_columns(first)
             self._table_lines(Table(columns, self._width), rows, heading=True)
 
     @property
