@@ -4,6 +4,7 @@ SQLite tells the first from other failures alone. After a write that failed othe
 says which it was.
 """
 
+import contextlib
 import errno
 import math
 import os
@@ -59,7 +60,9 @@ def cannot_grow(path: Path, size_bytes: int = PROBE_BYTES) -> bool:
     else:
         return False
     finally:
-        cut_back(descriptor, kept_bytes)
+        # If that fails the ballast stays longer. What is told is the failure that led here.
+        with contextlib.suppress(OSError):
+            cut_back(descriptor, kept_bytes)
         os.close(descriptor)
 
 

@@ -10,7 +10,7 @@ import copy
 
 from tests.model import sending, settling
 from tests.model.receiving import remove
-from tests.model.state import Refusal, bad_value, is_visible
+from tests.model.state import Refusal, bad_value, is_visible, missing
 
 
 class Block:
@@ -112,6 +112,8 @@ class Block:
 
     def _change(self, queue, handle, timeout):
         state = self.state
+        if not handle:
+            raise missing("ReceiptHandle")
         settling.check_timeout(timeout)
         receipt = settling.find_receipt(state, queue, handle)
         standing = settling.standing_of(state, queue, handle, receipt.message)
