@@ -4,7 +4,6 @@ SQLite tells the first from other failures alone. After a write that failed othe
 says which it was.
 """
 
-import contextlib
 import errno
 import math
 import os
@@ -60,20 +59,19 @@ def cannot_grow(path: Path, size_bytes: int = PROBE_BYTES) -> bool:
     else:
         return False
     finally:
-        # If that fails the ballast stays longer. What is told is the failure that led here.
-        with contextlib.suppress(OSError):
-            cut_back(descriptor, kept_bytes)
+        cut_back(descriptor, kept_bytes)
         os.close(descriptor)
 
 
 def cut_back(descriptor: int, size_bytes: int) -> bool:
-    """Make a file shorter. False where there is no room for that: file systems that copy on write need some."""
+    """Make a file shorter. False where that fails: file systems that copy on write need room for it.
+
+    Only for the ballast, of which something is given up because a write has failed: that failure is told.
+    """
     try:
         os.ftruncate(descriptor, size_bytes)
-    except OSError as error:
-        if error.errno in OUT_OF_ROOM:
-            return False
-        raise
+    except OSError:
+        return False
     return True
 
 
