@@ -346,7 +346,7 @@ class LostLease(LeaseLost, MessageNotInflight):
 
 
 class UnsettledBatch(LeaseLost, InvalidParameterValue):
-    """A block would commit although a batch in it left entries unsettled, which nobody may have looked at.
+    """A block would commit although a batch in it left entries unsettled.
 
     Attributes:
         failures: the error of each such entry, in order.
