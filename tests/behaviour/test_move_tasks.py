@@ -164,7 +164,6 @@ def test_an_old_handle_does_not_reach_the_moved_message(dead, source):
     assert source.bodies() == ["a"]
 
 
-@pytest.mark.rule("move.1", "move.38")
 @pytest.mark.rule("move.11")
 def test_a_long_poll_wakes_for_what_is_moved(dead, source, background, no_safety_net, clock):
     let_die(source, "a")
