@@ -46,7 +46,9 @@ class Work:
         self._command = command
         self._retry_after = retry_after
         self._running = False
+        self._starting = False  # the command runs perhaps, and is not known yet: nothing may be raised
         self._stopped_by = 0  # the signal that asked for the end
+        self._stop_again = 0  # the one that asked again, while the command was starting
         self.done = 0
         self.failed = 0
         self.lost = 0
@@ -77,6 +79,9 @@ class Work:
             yield message
 
     def _stop(self, number: int, _frame: "FrameType | None") -> None:
+        if self._stopped_by and self._starting:
+            self._stop_again = number
+            return
         if not self._running or self._stopped_by:
             end(number)
         self._stopped_by = number
@@ -123,8 +128,16 @@ class Work:
         with tempfile.TemporaryFile() as body:
             body.write(message["Body"].encode())
             body.seek(0)
-            process = self._start_command(message, body)
+            self._starting = True
             try:
+                process = self._start_command(message, body)
+            except BaseException:
+                self._starting = False
+                raise
+            try:
+                self._starting = False
+                if self._stop_again:
+                    end(self._stop_again)
                 while True:
                     try:
                         return process.wait(timeout / 2 if timeout else None)

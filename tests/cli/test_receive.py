@@ -273,6 +273,38 @@ def test_a_second_signal_ends_the_command_that_is_waited_for(queue, path):
         os.kill(running, 0)
 
 
+TWICE_STOPPED_AT_THE_START = """
+import os, signal, subprocess, sys
+from sqsqlite.cli import main
+
+start = subprocess.Popen._execute_child
+
+def start_and_signal(self, *args):
+    start(self, *args)
+    print(self.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen._execute_child = start_and_signal
+main(sys.argv[1:])
+"""
+
+
+def test_two_signals_while_the_command_starts_end_it_too(queue, path):
+    """Both come when the system has started the command and its caller does not know it yet."""
+    queue.send("a")
+    receive = ["--db", path, "receive", "orders", "--loop", "--exec", "exec sleep 40 >&- 2>&-"]
+    ended = subprocess.run(
+        [sys.executable, "-c", TWICE_STOPPED_AT_THE_START, *receive],
+        check=False,
+        capture_output=True,
+        timeout=600,
+    )
+    assert (ended.returncode, ended.stderr.count(b"waiting for the running command")) == (143, 1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(ended.stdout), 0)
+
+
 def test_an_idle_loop_ends_at_once(queue, path):
     process = subprocess.Popen(
         [*COMMAND, "--db", path, "receive", "orders", "--loop"],
