@@ -35,18 +35,21 @@ _INVARIANTS = (
 )
 
 
-def damage_behind(store: "Store", error: Exception) -> Corrupt | None:
+def damage_behind(store: "Store", error: Exception, snapshot: "Connection | None" = None) -> Corrupt | None:
     """The error to raise in place of one of `ODD`, if the file is damaged. None: the error stays what it is.
 
     Requests are checked before their operations run, so a sound file gives none of these. Looks through the whole file,
     outside the transaction that has failed.
+
+    Args:
+        snapshot: a connection in the read transaction that has failed, to look at what it saw.
     """
     if isinstance(error, SQSQLiteError):
         return None
     if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
         return None
     # What a request holds was decoded before: this is what a row holds.
-    why = "a text in it can't be decoded" if isinstance(error, ValueError) else _find_damage(store)
+    why = "a text in it can't be decoded" if isinstance(error, ValueError) else _find_damage(store, snapshot)
     if why is None:
         return None
     return Corrupt(
@@ -54,28 +57,29 @@ def damage_behind(store: "Store", error: Exception) -> Corrupt | None:
     )
 
 
-def _find_damage(store: "Store") -> str | None:
+def _find_damage(store: "Store", snapshot: "Connection | None") -> str | None:
+    if snapshot is not None:
+        return _damage(snapshot)
     with store.readers.lent() as connection:
+        connection.execute("BEGIN")
         try:
-            connection.execute("BEGIN")
-            try:
-                return _damage(connection)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-        except UnicodeError:
-            return "its schema can't be decoded"
-        except dbapi.Error as error:
-            # An error in a statement, which tests run: what it names is missing from the schema.
-            if primary_code(error) in (CORRUPT, NOTADB, ERROR):
-                return str(error)
-            return None
+            return _damage(connection)
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
 
 def _damage(connection: "Connection") -> str | None:
-    [(line,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
-    if line != "ok":
-        return str(line).replace("\n", " ")
-    if any(connection.execute(statement).fetchone() for statement in _INVARIANTS):
-        return "its rows do not fit together"
+    try:
+        [(line,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
+        if line != "ok":
+            return str(line).replace("\n", " ")
+        if any(connection.execute(statement).fetchone() for statement in _INVARIANTS):
+            return "its rows do not fit together"
+    except UnicodeError:
+        return "its schema can't be decoded"
+    except dbapi.Error as error:
+        # An error in a statement, which tests run: what it names is missing from the schema.
+        if primary_code(error) in (CORRUPT, NOTADB, ERROR):
+            return str(error)
     return None

@@ -221,11 +221,15 @@ class Store:
             self._raise_typed(error)
         return result
 
-    def _raise_typed(self, error: Exception) -> NoReturn:
-        """Raise an error of the driver's, or an odd one, as what it means; else as it is."""
+    def _raise_typed(self, error: Exception, snapshot: Connection | None = None) -> NoReturn:
+        """Raise an error of the driver's, or an odd one, as what it means; else as it is.
+
+        Args:
+            snapshot: what the operation has seen: by now another may have swept the damage away.
+        """
         typed = translate(error, self.path) if isinstance(error, dbapi.Error) else error
         if typed is error:
-            typed = damage_behind(self, error) or error
+            typed = damage_behind(self, error, snapshot) or error
         if typed is error:
             raise error
         raise typed from error
@@ -341,6 +345,8 @@ class Store:
                 connection.execute("BEGIN")
                 try:
                     yield connection
+                except ODD as error:
+                    self._raise_typed(error, connection if connection.in_transaction else None)
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")

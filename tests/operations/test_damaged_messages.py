@@ -196,3 +196,16 @@ def test_a_move_task_ends_beside_a_damaged_message(sqs, clock, fifo, statement, 
     assert done.moved_count + len(dead) == 3 == len(queue) + len(dead)
     assert {"a", "c"} <= {message.body for message in queue.receive(10)}
     assert all(str(found).startswith(("message ", "lease ")) for found in check(sqs._store))
+
+
+def test_damage_that_is_mended_meanwhile_is_told_by_those_who_met_it(sqs, queue):
+    """Upkeep sweeps odd rows away like others: what an operation saw stands in its own snapshot."""
+    queue.send("one")
+    with sqs.transaction() as connection:
+        connection.execute("UPDATE sqs_queue_counts SET messages = 7")
+    told = pytest.raises(errors.Corrupt, match="its rows do not fit together")
+    with told, sqs._store.reading() as snapshot:
+        assert snapshot.execute("SELECT messages FROM sqs_queue_counts").fetchone() == (7,)
+        with sqs.transaction() as connection:
+            connection.execute("UPDATE sqs_queue_counts SET messages = 1")
+        raise TypeError("an odd row")
