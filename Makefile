@@ -54,7 +54,7 @@ test: $(READY) ## Run the tests, without the slow ones (4 minutes of CPU, on two
 	@$(PYTEST) -m 'not slow' -n 2 --dist worksteal $(ARGS)
 
 # One at a time: storms start processes of their own.
-test-slow: $(READY) ## Run the slow tests: storms, crashes, large files, Spark (half an hour)
+test-slow: $(READY) ## Run the slow tests: storms, crashes, large files, Spark (forty minutes)
 	@echo 'Running the slow tests'
 	@$(PYTEST) -m slow $(ARGS)
 

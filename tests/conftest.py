@@ -34,6 +34,18 @@ DEAR = {
     "test_processes_that_come_and_go_raise_no_false_alarm[20]",
     "test_processes_end_with_a_parent_that_is_killed",
     "test_a_refused_line_of_a_commit_that_failed_is_not_set_aside",
+    "test_each_message_has_one_row",
+    "test_orders_are_placed_and_shipped",
+    "test_lists_in_brackets_come_back",
+    "test_opening_and_closing_next_to_a_writer_leaves_no_thread",
+    "test_interrupts_in_other_calls_leave_nothing_behind[look]",
+    "test_a_few_damaged_copies_end_in_errors_of_ours",
+    "test_full_queue_is_drained_by_another_process_beside_a_sender_who_does_not_give_up[NORMAL]",
+    "test_second_write_on_the_thread_that_holds_the_turn_is_refused_at_once[the same object-engine]",
+    "test_full_queue_refuses_sends_can_be_drained_and_takes_sends_again[NORMAL-500]",
+    "test_killed_while_placing_an_order[before the commit-False]",
+    "test_killed_while_placing_an_order[between order and message-False]",
+    "test_a_second_demo_takes_a_new_file_and_never_that_of_the_environment",
 }
 
 

@@ -9,6 +9,7 @@ themselves, each actor judges its sums, and the figures are printed. Exit code 1
 """
 
 import argparse
+import faulthandler
 import os
 import random
 import signal
@@ -93,7 +94,11 @@ class Storm:
         while self.processes and time.monotonic() < ends_at:
             self.tend()
             time.sleep(0.02)
-        self.faults += [f"{process.actor.name}: a process hangs" for process in self.processes.values()]
+        for pid, process in self.processes.items():
+            self.faults.append(f"{process.actor.name}: a process hangs")
+            os.kill(pid, signal.SIGUSR1)
+        if self.processes:
+            time.sleep(1)
         self.clear()
 
     def clear(self) -> None:
@@ -108,6 +113,8 @@ def _fork(work: Callable[[], None]) -> int:
     if pid:
         return pid
     status = 70
+    # One that hangs is asked where, before it is killed.
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     try:
         work()
         status = 0

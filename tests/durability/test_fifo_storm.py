@@ -21,7 +21,7 @@ SELECT (SELECT count(*) FROM sqs_messages), (SELECT count(*) FROM sqs_leases), (
     ("consumers", "groups", "messages"),
     [
         pytest.param(4, 20, 20, marks=pytest.mark.slow),
-        pytest.param(8, 200, 200, marks=[pytest.mark.slow, pytest.mark.timeout(7_200)]),
+        pytest.param(8, 120, 120, marks=[pytest.mark.slow, pytest.mark.timeout(7_200)]),
     ],
 )
 def test_fifo_storm_breaks_no_promise(tmp_path, consumers, groups, messages):

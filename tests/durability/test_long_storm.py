@@ -6,7 +6,7 @@ import pytest
 
 from tests.durability.long_storm import run
 
-SECONDS, SLOW_SECONDS = 4, 60
+SECONDS, SLOW_SECONDS = 4, 48
 
 
 def storm(tmp_path, names, seconds, **options):
