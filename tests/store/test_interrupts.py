@@ -216,6 +216,27 @@ def test_interrupts_in_other_calls_leave_nothing_behind(path, what):
         assert_whole(sqs)
 
 
+def test_peek_stays_away_from_the_lock_of_logging(path):
+    """Python's logging keeps its lock for good where a signal handler raises while it is held."""
+    program = """
+import logging, sys, threading
+import sqsqlite
+
+logging._acquireLock()
+with sqsqlite.connect(sys.argv[1]) as sqs:
+    queue = sqs.create_queue("orders")
+    queue.send("healthy")
+    bodies = []
+    thread = threading.Thread(target=lambda: bodies.extend(message.body for message in queue.peek()), daemon=True)
+    thread.start()
+    thread.join(60)
+print(bodies, flush=True)
+logging._releaseLock()
+"""
+    ended = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    assert ended.stdout == "['healthy']\n"
+
+
 def test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits(sqs, queue):
     """What an interrupt lost, in clean-up of others, may be in the cycle of a traceback and its frames."""
 
