@@ -334,6 +334,7 @@ class Store:
             within: an application's connection whose transaction to read in.
         """
         tx = self._open_in_thread() if within is None else self.application.transaction_of(within)
+        examined: Exception | None = None
         try:
             if tx is not None and (within is not None or not self._is_another_tasks()):
                 with neutral(tx.connection):
@@ -346,11 +347,14 @@ class Store:
                 try:
                     yield connection
                 except ODD as error:
+                    examined = error
                     self._raise_typed(error, connection if connection.in_transaction else None)
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
         except ODD as error:
+            if error is examined:
+                raise
             self._raise_typed(error)
 
     # --- the application's connections

@@ -8,6 +8,7 @@ from sqsqlite import errors
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.check import check
 from sqsqlite.service.inspect import last_messages, messages
+from sqsqlite.store import diagnosis
 
 BROKEN = "UPDATE sqs_messages SET body = CAST(x'ff66' AS TEXT) WHERE id = {id}"
 DAMAGES = {
@@ -196,6 +197,16 @@ def test_a_move_task_ends_beside_a_damaged_message(sqs, clock, fifo, statement, 
     assert done.moved_count + len(dead) == 3 == len(queue) + len(dead)
     assert {"a", "c"} <= {message.body for message in queue.receive(10)}
     assert all(str(found).startswith(("message ", "lease ")) for found in check(sqs._store))
+
+
+def test_a_sound_file_is_looked_through_once_for_an_odd_error(sqs, queue, monkeypatch):
+    """A bug of ours, say: the whole file is read, however large it is."""
+    looks = []
+    look = diagnosis._damage
+    monkeypatch.setattr(diagnosis, "_damage", lambda connection: looks.append(look(connection)))
+    with pytest.raises(TypeError, match="a slip"), sqs._store.reading():
+        raise TypeError("a slip")
+    assert looks == [None]
 
 
 def test_damage_that_is_mended_meanwhile_is_told_by_those_who_met_it(sqs, queue):
