@@ -214,8 +214,7 @@ def fetch_readable(
             lines.append(f"{line(row[0], queue_name, error)}. It is not shown")
         else:
             readable.append(row)
-    if lines:  # else not a look at logging: a signal handler that raises in its lock would leave it locked
-        warn_of_damage(store.path, lines)
+    warn_of_damage(store.path, lines)
     return readable, rows[-1] if rows else None
 
 

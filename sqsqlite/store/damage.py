@@ -15,11 +15,11 @@ def warn_of_damage(path: "Path", lines: Iterable[str]) -> None:
 
     Not an exception: what was healthy beside it is on its way to the caller.
     """
-    import logging
-
-    logger = logging.getLogger("sqsqlite")
     for line in lines:
-        logger.warning("%s: %s", path, line)
+        # Not before there is a line: a signal handler that raises in logging's lock leaves it locked for good.
+        import logging
+
+        logging.getLogger("sqsqlite").warning("%s: %s", path, line)
 
 
 @contextmanager

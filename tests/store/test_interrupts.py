@@ -222,7 +222,7 @@ def test_peek_stays_away_from_the_lock_of_logging(path):
 import logging, sys, threading
 import sqsqlite
 
-logging._acquireLock()
+logging._lock.acquire()
 with sqsqlite.connect(sys.argv[1]) as sqs:
     queue = sqs.create_queue("orders")
     queue.send("healthy")
@@ -231,7 +231,7 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
     thread.start()
     thread.join(60)
 print(bodies, flush=True)
-logging._releaseLock()
+logging._lock.release()
 """
     ended = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
     assert ended.stdout == "['healthy']\n"
