@@ -101,7 +101,7 @@ class Work:
             self._line.say(f"{message['MessageId']}: {failure_of(error).message}")
             self.failed += 1
         finally:
-            self._running = False
+            self._running = self._starting = False
 
     def _settle(self, message: dict[str, Any], status: int) -> None:
         """Delete it, or show it again.
@@ -129,11 +129,7 @@ class Work:
             body.write(message["Body"].encode())
             body.seek(0)
             self._starting = True
-            try:
-                process = self._start_command(message, body)
-            except BaseException:
-                self._starting = False
-                raise
+            process = self._start_command(message, body)
             try:
                 self._starting = False
                 if self._stop_again:
