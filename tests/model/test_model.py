@@ -76,7 +76,7 @@ FIFO_OUTCOMES = (
 )
 def test_engine_answers_what_the_model_answers(mix, outcomes):
     """Over 200 histories in all; and what is to be compared does occur in them."""
-    happened = explore(60, 50, mixes=(mix,))
+    happened = explore(70, 50, mixes=(mix,))
     assert [outcome for outcome in outcomes if not happened[outcome]] == []
 
 

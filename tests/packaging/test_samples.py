@@ -1,0 +1,37 @@
+"""Each name in tests/conftest.py is a test's: a stale one would leave tests out of `make test`, or put them in."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import DEAR, SAMPLES
+from tests.packaging.checkout import ROOT
+
+
+@pytest.fixture(scope="module")
+def collected():
+    """Of each test that is not slow, and of each that is, the name with its parameters."""
+    found = {}
+    for marked in ("not slow", "slow"):
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", marked],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found[marked] = {line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line}
+    return found
+
+
+@pytest.mark.slow
+def test_each_dear_test_exists_and_is_slow(collected):
+    assert DEAR - collected["slow"] == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", SAMPLES)
+def test_each_sample_exists_and_is_all_that_is_not_slow(collected, function):
+    quick = {name for name in collected["not slow"] if name.startswith(f"{function}[")}
+    assert quick == {f"{function}[{parameters}]" for parameters in SAMPLES[function]}
