@@ -35,5 +35,5 @@ def read(earlier: str) -> list[Move]:
 
 
 def write(moves: Sequence[Move]) -> str | None:
-    """As the column has them; None: there are none."""
+    """The column's text; None for no moves."""
     return json.dumps(moves, separators=(",", ":")) if moves else None

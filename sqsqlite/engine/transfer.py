@@ -39,7 +39,7 @@ def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Seq
 
     There they are new: id, time of sending, receive count, retention, and on FIFO queues their sequence, last in their
     groups. Content, sender, attributes, group and deduplication id stay. The queue's delay does not apply to them, and
-    they are nobody's duplicates. There they count as sent, in the source as deleted. What goes back to the queue it was
+    they repeat no earlier send. There they count as sent, in the source as deleted. What goes back to the queue it was
     moved from is a dead letter there if it was one before.
 
     A damaged message of a FIFO queue stays if its group can't be read: it would be in none.

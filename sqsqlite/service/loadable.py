@@ -1,4 +1,4 @@
-"""What `load` would refuse is none of a dump's lines: one of them would keep all others out."""
+"""Keep out of a dump what `load` would refuse: one such line would keep out all others."""
 
 import uuid
 
@@ -28,7 +28,7 @@ def check_message(dumped: DumpedMessage) -> None:
             limits=limits.NATIVE,
         )
     except SQSError as error:
-        raise Corrupt(f"it is none that can be sent: {error.message}") from error
+        raise Corrupt(f"no queue would take it: {error.message}") from error
     if dumped.group_id is None and dumped.queue.endswith(".fifo"):
         raise Corrupt("its message group is missing")
 

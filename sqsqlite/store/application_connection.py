@@ -126,8 +126,8 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         except dbapi.Error:
             raise
         except BaseException:
-            # A signal handler's. What calls this may let the connection go all the same, as SQLAlchemy does: whoever
-            # has the traceback would keep SQLite's lock.
+            # A signal handler's. The caller may let the connection go all the same, as SQLAlchemy does; the traceback
+            # would then keep SQLite's lock.
             try:
                 until_done(self._undo)
             finally:

@@ -66,7 +66,7 @@ def cannot_grow(path: Path, size_bytes: int = PROBE_BYTES) -> bool:
 def cut_back(descriptor: int, size_bytes: int) -> bool:
     """Make a file shorter. False where that fails: file systems that copy on write need room for it.
 
-    Only for the ballast, of which something is given up because a write has failed: that failure is told.
+    Only for the ballast. A piece of it is given up after a write has failed, and the caller reports that failure.
     """
     try:
         os.ftruncate(descriptor, size_bytes)

@@ -208,7 +208,7 @@ class RecordLock:
         return False
 
     def _withdraw(self) -> bool:
-        """Nobody waits any more. True: it came in the same instant, and is the caller's to use and to unlock."""
+        """Stop waiting. True: the lock came in the same instant, and the caller has to unlock it."""
         with self._mutex:
             if self._wanted:
                 self._wanted = False

@@ -144,7 +144,7 @@ class Turnstile:
         return timeout - (time.monotonic() - started)
 
     def _pass(self, timeout: float) -> float:
-        """Through the waiting room to the turn: where nobody else is, three calls.
+        """Through the waiting room to the turn: three calls where no other writer is.
 
         A writer that goes past the turn keeps the waiting room instead: others stand behind it all the same.
         """

@@ -57,8 +57,8 @@ _lock = threading.RLock()
 def closing() -> AbstractContextManager[bool]:
     """A lock to hold while a connection is closed and forgotten, and while its files are looked at.
 
-    With its last connection SQLite deletes the files: nobody may look for them before `forget` was called. Never held
-    while a connection is opened, which may wait for other processes.
+    With its last connection SQLite deletes the files: no thread may look for them before `forget` was called. Never
+    held while a connection is opened, which may wait for other processes.
     """
     return _lock
 
@@ -131,7 +131,7 @@ def _wal_is_cut(path: Path, noted: _Noted, frames: int, frame_bytes: int) -> boo
         return True
     if not hasattr(os, "pread"):
         return False
-    with _lock:  # nobody closes the descriptor meanwhile
+    with _lock:  # no other thread closes the descriptor meanwhile
         descriptor = _descriptor(noted)
         if descriptor < 0:
             return False
