@@ -48,6 +48,15 @@ DEAR = {
     "test_a_second_demo_takes_a_new_file_and_never_that_of_the_environment",
     "test_a_task_waits_for_room_on_a_full_disk_and_needs_little",
     "test_two_processes_that_use_two_files_are_no_deadlock",
+    "test_process_that_takes_anothers_place_makes_no_file",
+    "test_process_that_takes_anothers_place_lets_nobody_in_after_the_last_key_is_removed[True]",
+    "test_writes_a_line_for_each_request_to_a_log",
+    "test_interrupts_in_other_calls_leave_nothing_behind[block]",
+    "test_another_task_is_refused_while_an_engine_writes",
+    "test_processes_share_a_port_and_a_dead_one_is_replaced",
+    "test_hot_paths_are_compared_with_both_baselines",
+    "test_proxy_tells_how_the_client_came_if_it_is_to_be_believed",
+    "test_urls_are_what_the_client_asked_or_what_is_said[https://queues.example]",
 }
 
 # Of tests that start processes or fill disks for each of their parameters, those that `make test` runs.

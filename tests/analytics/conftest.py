@@ -27,7 +27,6 @@ SAMPLE = {
     "test_a_view_read_by_jdbc_holds_what_sqlite_says[sqs_report_queues]": "the driver, and the types of columns",
     "test_backlog_as_json_has_these_keys_in_this_order[snapshot]": "the command, from a snapshot to its rows",
     "test_report_equals_plain_sql[live-all-groups]": "a live report, read from the file itself",
-    "test_days_are_utc_s_in_a_session_of_any_time_zone": "Parquet files, and the days they are put under",
 }
 
 

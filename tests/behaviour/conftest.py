@@ -37,7 +37,7 @@ QUERY_GAPS = {
 
 # A behaviour is the engine's, whatever the door; a door translates, which a sample of all behaviours shows. Of a door's
 # tests one in so many runs by default: through a socket a test costs five times as much as through the client.
-ONE_IN = {"boto3": 20, "serve": 40, "query": 40}
+ONE_IN = {"boto3": 30, "serve": 60, "query": 60}
 # These run through every door: each error has its own name and code in each protocol; and what a sample of behaviours
 # may leave out, so that every action is called through each door.
 ALWAYS = {
