@@ -46,7 +46,7 @@ VALUES (?, ?, ?, ?, ?, ?)
 # --- receive ----------------------------------------------------------------------------------------------------
 
 PROMOTE = """
--- A timeout or delay that has ended is rewritten to 0, 100 at most, oldest first: so the ready index holds all that
+-- A timeout or delay that has ended is rewritten to 0: so the ready index holds all that
 -- is visible in order of age. RETURNING tells what each was: in flight (1) or delayed (0).
 UPDATE sqs_leases
 SET visible_at = 0
@@ -54,7 +54,7 @@ WHERE id IN (
     SELECT id FROM sqs_leases
     WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at <= :now_ms
     ORDER BY visible_at
-    LIMIT 100
+    LIMIT :limit + 0
 )
 RETURNING token IS NOT NULL
 """

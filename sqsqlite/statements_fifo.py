@@ -287,7 +287,7 @@ WHERE id IN (
     SELECT id FROM sqs_leases
     WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at <= :now_ms
     ORDER BY visible_at
-    LIMIT 20
+    LIMIT 1000
 )
 RETURNING token IS NOT NULL, id
 """

@@ -46,7 +46,7 @@ def draw_again(tx: "Transaction", queue: Queue, lease_id: int) -> None:
 
 
 def promote(tx: "Transaction", queue: Queue) -> list[tuple[int, int]]:
-    """Show up to 20 messages whose delay or timeout has ended: (was in flight, row id) of each."""
+    """Show up to 1,000 messages whose delay or timeout has ended: (was in flight, row id) of each."""
     bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
     promoted: list[tuple[int, int]] = tx.execute(sql.PROMOTE_TENANTS, bounds).fetchall()
     for _, lease_id in promoted:

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqsqlite import statements_fifo as sql
 from sqsqlite.engine import dead_letters, groups, sweep
 from sqsqlite.engine.dead_letters import Exhausted
-from sqsqlite.engine.receive import ROUNDS, next_expiry, promote, read
+from sqsqlite.engine.receive import MOST_IN_THE_WAY, next_expiry, promote, read
 from sqsqlite.engine.rows import Claim, Queue, Receivable, Received
 from sqsqlite.store.jumps import Jumps
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
-
-# Messages and groups in the way (exhausted, beyond retention) that one receive deals with before it gives up.
-MOST_IN_THE_WAY = 1_000
 
 
 class Front(NamedTuple):
@@ -32,7 +29,7 @@ class Front(NamedTuple):
 
 
 class _Walk:
-    """One receive: what it does not hand out, and how much of that it has met."""
+    """One claim: what it does not hand out, and how much of that it has met."""
 
     def __init__(self, tx: "Transaction", queue: Queue, state: Receivable) -> None:
         self.expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
@@ -71,19 +68,22 @@ def claim(
     visibility_timeout_seconds: int,
     *,
     attributes: bool = True,
-) -> list[Received]:
-    """Claim up to `max_messages`, from one group as many as it has, then from the next. Arguments as in `receive`."""
+) -> list[Received] | None:
+    """Claim up to `max_messages`, from one group as many as it has, then from the next.
+
+    Arguments and result are those of `receive.claim`.
+    """
     now_ms = tx.now_ms
     if state.is_due(now_ms):
         promote(tx, queue)
     walk = _Walk(tx, queue, state)
-    sweep.delete_expired(tx, queue.id, queue.epoch_id, walk.expired_at, MOST_IN_THE_WAY)
+    expired = sweep.delete_expired(tx, queue.id, queue.epoch_id, walk.expired_at, MOST_IN_THE_WAY)
     visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
     seen: set[int] = set()
-    for _ in range(ROUNDS):
+    while True:
         rows = _claim_groups(tx, queue, walk, seen, max_messages, visible_at)
         if not rows:
-            return []
+            return None if max(expired, walk.in_the_way) >= MOST_IN_THE_WAY else []
         tx.delta(queue.epoch_id).received += len(rows)
         if visible_at:
             tx.wake(queue.id, visible_at)
@@ -92,7 +92,8 @@ def claim(
             found = _up_to_damage(tx, queue, rows, found, hidden=visible_at > 0)
         if found:
             return found
-    return []
+        if visible_at:
+            walk.in_the_way += len(rows)  # with a timeout of 0 another claim would meet the same ones
 
 
 def _claim_groups(
@@ -179,7 +180,7 @@ def _front(tx: "Transaction", queue: Queue, walk: _Walk, group_key: int, wanted:
         for row in tx.execute(sql.LIST_GROUP, (group_key, wanted)).fetchall():
             found = Front(*row)
             if found.visible_at > tx.now_ms or found.sent_at <= walk.expired_at:
-                break  # beyond retention, and there were more than one receive deletes: the next one goes on
+                break  # beyond retention, and there were more than one claim deletes: the next one goes on
             if (dead_letter_queue := walk.target_of(found)) is None:
                 visible.append(found)
             else:

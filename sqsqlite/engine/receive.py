@@ -17,8 +17,10 @@ from sqsqlite.store.jumps import Jumps
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
-# Claims in one receive that may meet only expired, exhausted or damaged messages before it gives up for this time.
-ROUNDS = 100
+# What one claim deals with that stands in its way (exhausted, beyond retention, damaged) before it lets others write.
+MOST_IN_THE_WAY = 1_000
+# Messages that a claim shows again, when their delays or timeouts have ended: 50 ms of work, as is 1,000 of tenants.
+MOST_PROMOTED = 10_000
 
 
 def next_expiry(execute: Any, queue: Queue, jumps: Jumps) -> int:
@@ -35,9 +37,10 @@ def next_room(tx: "Transaction", queue: Queue) -> int:
 
 
 def promote(tx: "Transaction", queue: Queue) -> None:
-    """Let messages whose delay or timeout has ended be claimed again: up to 100, 20 where they draw turns.
+    """Let messages whose delay or timeout has ended be claimed again: up to 10,000, 1,000 where they draw turns.
 
-    Those beyond retention go first: else which of the others come would depend on whether they were swept already.
+    All at once, since the claim goes by age: of those that end together, one left behind may be the oldest. Those
+    beyond retention go first: else which of the others come would depend on whether they were swept already.
     """
     sweep.delete_expired(
         tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms, tx.settings.jumps), sweep.CHUNK_ROWS
@@ -45,7 +48,8 @@ def promote(tx: "Transaction", queue: Queue) -> None:
     if queue.has_tenants:
         was_in_flight = fair.promote(tx, queue)
     else:
-        was_in_flight = tx.execute(sql.PROMOTE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchall()
+        bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms, "limit": MOST_PROMOTED}
+        was_in_flight = tx.execute(sql.PROMOTE, bounds).fetchall()
     delta = tx.delta(queue.epoch_id)
     in_flight = sum(row[0] for row in was_in_flight)
     delta.in_flight -= in_flight
@@ -60,11 +64,14 @@ def claim(
     visibility_timeout_seconds: int,
     *,
     attributes: bool = True,
-) -> list[Received]:
+) -> list[Received] | None:
     """Claim up to `max_messages` visible messages, hide them for `visibility_timeout_seconds`, and read them.
 
     Args:
         attributes: False: nobody asked for any, so sender, group, trace header and user attributes stay unread.
+
+    Returns:
+        None: a thousand stood in the way and are dealt with; there may be others behind them.
 
     On the way, messages beyond retention are deleted and exhausted ones go to the dead-letter queue; both make place
     for others. A damaged message is claimed and not handed out: it comes back after its timeout, and each time counts,
@@ -75,7 +82,8 @@ def claim(
         promote(tx, queue)
     visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
     last: Claim | None = None
-    for _ in range(ROUNDS):
+    damaged_count = 0
+    while damaged_count < MOST_IN_THE_WAY:
         if last is None:
             rows = tx.execute(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
         else:
@@ -86,26 +94,30 @@ def claim(
             return []
         claims = [Claim(*row) for row in rows]
         kept = _settle_claims(tx, queue, state, claims, max_messages, visible_at)
+        if kept is None:
+            return None
         if not kept:
             return []
         found = read(tx, queue, kept, attributes=attributes)
         if found:
             return found
+        damaged_count += len(kept)
         last = max(*claims, *kept)
-    return []
+    return None if visible_at else []  # with a timeout of 0 the next claim would meet the same ones
 
 
 def _settle_claims(
     tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
-) -> list[Claim]:
-    """Those of the claims that may be handed out, in order of service, and counted."""
+) -> list[Claim] | None:
+    """Those of the claims that may be handed out, in order of service, and counted. None: as `claim`."""
     delta = tx.delta(queue.epoch_id)
     if visible_at:
         delta.in_flight += len(claims)
     if _needs_fixing(state, claims, queue.expired_at(tx.now_ms, tx.settings.jumps)):
-        claims = _fix(tx, queue, state, claims, asked, visible_at)
-        if not claims:
-            return []
+        fixed = _fix(tx, queue, state, claims, asked, visible_at)
+        if not fixed:
+            return fixed
+        claims = fixed
     if len(claims) > 1:
         claims.sort()
     delta.received += len(claims)
@@ -126,14 +138,15 @@ def _needs_fixing(state: Receivable, claims: list[Claim], expired_at: int) -> bo
 
 def _fix(
     tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
-) -> list[Claim]:
-    """Sort out what may not be handed out, and claim others instead."""
+) -> list[Claim] | None:
+    """Sort out what may not be handed out, and claim others instead. None: as `claim`."""
     expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
     target = dead_letters.find_target(tx, queue, state.dead_letter_target_arn)
     limit = state.max_receive_count
     hidden = visible_at > 0
     kept: list[Claim] = []
-    for _ in range(ROUNDS):
+    in_the_way = 0
+    while True:
         last = max(claims)
         after_id = last.id
         expired = [found for found in claims if found.sent_at <= expired_at]
@@ -150,13 +163,15 @@ def _fix(
             after_id = max(after_id, _first_live(tx, queue, expired_at) - 1)
         if len(live) == len(claims) or len(kept) == asked:
             return kept
+        in_the_way += len(claims) - len(live)
+        if in_the_way >= MOST_IN_THE_WAY:
+            return kept or None
         row = (visible_at, tx.now_ms, queue.epoch_id, asked - len(kept), last.turn, after_id)
         claims = [Claim(*found) for found in tx.execute(sql.CLAIM_AFTER, row).fetchall()]
         if not claims:
             return kept
         if hidden:
             tx.delta(queue.epoch_id).in_flight += len(claims)
-    return kept + [found for found in claims if found.sent_at > expired_at]
 
 
 def _first_live(tx: "Transaction", queue: Queue, expired_at: int) -> int:

@@ -105,7 +105,7 @@ def _execute(store: "Store", request: Any, caller: Caller, connection: "Connecti
         return store.write(operation, request, caller)
     if kind is requests.ReceiveMessage:
         if connection is not None:
-            return store.join(connection, receive.claim, request, caller)[0]
+            return store.join(connection, receive.claim_within, request, caller)
         return receive.receive_message(store, request, caller)
     return execute_read(store, request, caller, connection)
 

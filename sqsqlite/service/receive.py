@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     Execute = Callable[..., Any]
 
+AT_ONCE = 0
+"""When to claim again, of a claim that dealt with a thousand messages in its way: others may write in between."""
+
 _OVER_LIMIT = (
     "Too many messages have been received without being deleted. Please delete your received messages or let them "
     "timeout before receiving more."
@@ -45,7 +48,9 @@ def receive_message(
     Source: API_ReceiveMessage.
     """
     if store.transaction_of_thread is not None or not looks_empty(store, request, caller):
-        response, _ = store.write(claim, request, caller)
+        response, again_at = store.write(claim, request, caller)
+        while again_at == AT_ONCE and not store.closed:
+            response, again_at = store.write(claim, request, caller)
         if response.messages or store.transaction_of_thread is not None:
             store.found_empty.discard(request.queue_url)
             return response
@@ -153,7 +158,10 @@ def _check(queue: Queue, request: "requests.ReceiveMessage") -> None:
 def claim(
     tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
 ) -> tuple[ReceiveMessageResponse, int | None]:
-    """One claim, without waiting: the answer, and if it is empty, when to try again (None: when somebody has sent)."""
+    """One claim, without waiting: the answer, and if it is empty, when to try again.
+
+    AT_ONCE: there may be something to claim. None: when somebody has sent.
+    """
     queue, state = lookup.find_to_receive(tx.execute, request.queue_url, caller)
     _check(queue, request)
     # Counts of this very transaction are not in the row yet.
@@ -161,7 +169,6 @@ def claim(
         next_at = state.next_at
         if next_at is None or next_at > tx.now_ms:
             return ReceiveMessageResponse(), next_at
-    damaged_count = len(tx.damaged)
     timeout = request.visibility_timeout
     if timeout is None:
         timeout = state.visibility_timeout_seconds
@@ -182,13 +189,23 @@ def claim(
         wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
         claim_from = fifo_receive.claim if queue.fifo else receive.claim
         found = claim_from(tx, queue, state, asked, timeout, attributes=wants_attributes)
+        if found is None:
+            return ReceiveMessageResponse(), AT_ONCE
         if found and request.receive_request_attempt_id is not None:
             attempts.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
     if not found:
-        if timeout and len(tx.damaged) > damaged_count:
-            return ReceiveMessageResponse(), tx.now_ms  # there may be healthy ones behind them
         return ReceiveMessageResponse(), _again_at(tx, queue, state)
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
+
+
+def claim_within(
+    tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
+) -> ReceiveMessageResponse:
+    """Claim in the caller's own transaction, to the end: nobody else can write in between."""
+    response, again_at = claim(tx, request, caller)
+    while again_at == AT_ONCE:
+        response, again_at = claim(tx, request, caller)
+    return response
 
 
 def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:

@@ -202,13 +202,16 @@ class Polls:
         store = self.store
         started_at = store.clock.now_ms()
         if not receive.looks_empty(store, request, caller):
-            claimed = await self._commits.submit(_claim_unless, client.is_gone, request, caller)
-            if claimed is None:
-                return ReceiveMessageResponse()
-            response: ReceiveMessageResponse = claimed[0]
-            if response.messages:
-                store.found_empty.discard(request.queue_url)
-                return response
+            again_at: int | None = receive.AT_ONCE
+            while again_at == receive.AT_ONCE and not self.is_closing:
+                claimed = await self._commits.submit(_claim_unless, client.is_gone, request, caller)
+                if claimed is None:
+                    return ReceiveMessageResponse()
+                response: ReceiveMessageResponse
+                response, again_at = claimed
+                if response.messages:
+                    store.found_empty.discard(request.queue_url)
+                    return response
         store.found_empty.add(request.queue_url)
         found = receive.look(store, request, caller)
         if not found.wait_seconds or self.is_closing:

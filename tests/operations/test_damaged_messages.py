@@ -82,14 +82,13 @@ def test_a_damaged_message_ends_in_the_dead_letter_queue(sqs, clock, fifo, state
     assert {finding.what.split(" ")[0] for finding in check(sqs._store)} <= {"lease", "message"}
 
 
-def test_hundreds_of_damaged_messages_do_not_hide_the_one_behind_them(sqs, queue, caplog):
-    """A receive looks at a hundred of them; a wait goes on with the next hundred at once."""
-    queue.send_many([str(place) for place in range(250)])
+def test_a_thousand_damaged_messages_do_not_hide_the_one_behind_them(sqs, queue, caplog):
+    """A claim passes by a thousand of them; the receive goes on with the next ones at once."""
+    queue.send_many([str(place) for place in range(1_050)])
     with sqs.transaction() as connection:
-        connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 250")
-    assert queue.receive() == []
-    assert [message.body for message in queue.receive(wait=1)] == ["249"]
-    assert len(caplog.records) == 249
+        connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 1050")
+    assert [message.body for message in queue.receive()] == ["1049"]
+    assert len(caplog.records) == 1_049
 
 
 def test_without_a_timeout_damaged_messages_are_passed_by_too(sqs, queue, caplog):
