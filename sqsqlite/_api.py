@@ -195,7 +195,7 @@ class SQS:
 
     def queues(self, prefix: str = "") -> "list[Queue]":
         """All queues, or those whose names begin with `prefix`, by name."""
-        return [Queue(self._store, row.name) for row in inspect.statistics(self._store, LOCAL, prefix)]
+        return [Queue(self._store, name) for name in inspect.queue_names(self._store, LOCAL, prefix)]
 
     def stats(self, prefix: str = "") -> "list[inspect.QueueStatistics]":
         """Counts, ages and the last two minutes' activity of all queues (whose names begin with `prefix`)."""

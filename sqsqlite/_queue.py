@@ -349,10 +349,11 @@ class Queue:
 
     def __len__(self) -> int:
         """Messages in the queue: visible, in flight and delayed."""
-        counts = self.attributes
-        return sum(
-            int(value) for name, value in counts.items() if name.startswith("ApproximateNumberOfMessages")
-        )
+        try:
+            return inspect.count_messages(self._store, LOCAL, self.name)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
 
     def __bool__(self) -> bool:
         """A queue is a queue, even an empty one."""

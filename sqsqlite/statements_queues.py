@@ -253,8 +253,25 @@ SELECT_OLDEST = """
 SELECT min(sent_at) FROM sqs_leases WHERE epoch_id = :epoch_id AND sent_at > :expired_at
 """
 
+LIST_QUEUE_NAMES = """
+-- All of them, for `queues`: by the unique index on (account_id, name).
+SELECT name FROM sqs_queues
+WHERE account_id = :account_id AND name >= :prefix AND name < :upper_name
+ORDER BY name
+"""
+
+COUNT_MESSAGES = """
+-- For `len(queue)`: the kept count, and the oldest message's send, by which it is seen whether some have expired.
+SELECT
+    q.epoch_id, q.message_retention_period_seconds, c.messages,
+    (SELECT min(sent_at) FROM sqs_leases WHERE epoch_id = q.epoch_id)
+FROM sqs_queues AS q
+JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
+WHERE q.account_id = ? AND q.name = ?
+"""
+
 STATS = """
--- One row a queue of the account, for `stats`, `queues` and `top`: configuration, counts and the open minute.
+-- One row a queue of the account, for `stats` and `top`: configuration, counts and the open minute.
 SELECT
     q.name, q.id, q.epoch_id, q.fifo, q.visibility_timeout_seconds, q.message_retention_period_seconds,
     q.dead_letter_target_arn, c.messages, c.in_flight, c.delayed, c.minute_at, c.sent, c.received, c.deleted,

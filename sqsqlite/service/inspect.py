@@ -9,8 +9,9 @@ from sqsqlite import statements_file as file_sql
 from sqsqlite import statements_queues as queue_sql
 from sqsqlite.engine.rows import StoredMessage
 from sqsqlite.engine.unreadable import check_message, line
-from sqsqlite.errors import CannotOpen, Corrupt
+from sqsqlite.errors import CannotOpen, Corrupt, QueueDoesNotExist
 from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
+from sqsqlite.names import NO_SUCH_QUEUE
 from sqsqlite.service import lookup
 from sqsqlite.service.messages import sequence_number, uuid_text
 from sqsqlite.service.queues import exact_counts
@@ -85,6 +86,32 @@ class Peeked:
     dead_letter_source_arn: str | None
     deduplication_id: str | None
     sequence_number: str | None
+
+
+def queue_names(store: "Store", caller: "Caller", prefix: str = "") -> list[str]:
+    """The names of all queues of the account that begin with `prefix`, in order."""
+    bounds = {"account_id": caller.account_id, "prefix": prefix, "upper_name": prefix + "\U0010ffff"}
+    with store.reading() as connection:
+        return [name for (name,) in connection.execute(queue_sql.LIST_QUEUE_NAMES, bounds).fetchall()]
+
+
+def count_messages(store: "Store", caller: "Caller", name: str) -> int:
+    """Messages in a queue, visible, in flight and delayed, less those beyond their retention.
+
+    Raises:
+        QueueDoesNotExist: no queue of this name in the account.
+    """
+    with store.reading() as connection:
+        row = connection.execute(queue_sql.COUNT_MESSAGES, lookup.place(name, caller)).fetchone()
+        if row is None:
+            raise QueueDoesNotExist(NO_SUCH_QUEUE)
+        epoch_id, retention_seconds, messages, oldest_at = row
+        now_ms = store.clock.now_ms()
+        expired_at = store.settings.jumps.expired_at(retention_seconds, now_ms)
+        if oldest_at is not None and oldest_at <= expired_at:
+            bounds = {"epoch_id": epoch_id, "expired_at": expired_at, "now_ms": now_ms}
+            messages -= connection.execute(queue_sql.COUNT_EXPIRED, bounds).fetchone()[0]
+        return int(messages)
 
 
 def statistics(

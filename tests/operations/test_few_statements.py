@@ -1,0 +1,76 @@
+"""How many statements a look at many queues runs: each takes a lock on the file's index of snapshots."""
+
+import pytest
+
+import sqsqlite
+from sqsqlite import ManualClock
+from sqsqlite.errors import QueueDoesNotExist
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def sqs(tmp_path, clock):
+    with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:
+        yield sqs
+
+
+@pytest.fixture
+def statements(sqs):
+    """What runs on the connection that reads go by, from the first read on."""
+    sqs.queues()
+    run = []
+    with sqs._store.readers.lent() as connection:
+        connection.set_trace_callback(run.append)
+    return run
+
+
+def test_all_queues_are_listed_by_one_statement(sqs, statements):
+    for number in range(100):
+        sqs.create_queue(f"q{number:02}")
+    statements.clear()
+    assert [queue.name for queue in sqs.queues()] == [f"q{number:02}" for number in range(100)]
+    assert len(statements) == 3  # begin, select, rollback
+
+
+def test_queues_are_listed_by_the_beginning_of_their_names(sqs):
+    for name in ("a", "ab", "abc", "b"):
+        sqs.create_queue(name)
+    assert [queue.name for queue in sqs.queues("ab")] == ["ab", "abc"]
+
+
+def test_a_queue_is_counted_by_one_statement(sqs, statements):
+    queue = sqs.create_queue("orders")
+    queue.send_many(["visible", "in flight", "third"])
+    queue.receive()
+    queue.send("delayed", delay=60)
+    statements.clear()
+    assert len(queue) == 4
+    assert len(statements) == 3  # begin, select, rollback
+
+
+def test_what_is_beyond_its_retention_is_not_counted(sqs, clock):
+    queue = sqs.create_queue("orders", message_retention_period=60)
+    queue.send_many(["a", "b"])
+    clock.advance(59)
+    queue.send("c")
+    clock.advance(1)
+    assert len(queue) == 1
+
+
+def test_a_queue_that_was_deleted_cannot_be_counted(sqs):
+    queue = sqs.create_queue("orders")
+    queue.delete()
+    with pytest.raises(QueueDoesNotExist) as caught:
+        len(queue)
+    assert "No queue 'orders'" in caught.value.__notes__[0]
+
+
+def test_a_message_of_the_same_transaction_is_counted(sqs):
+    queue = sqs.create_queue("orders")
+    with sqs.transaction():
+        queue.send("a")
+        assert len(queue) == 1
