@@ -348,3 +348,14 @@ def test_queues_and_messages_outlive_the_client(open_sqs):
     assert again.counts == (1, 1, 0)
     again.delete(held)
     assert again.bodies() == ["waiting"]
+
+
+def test_without_amazons_limits_there_is_no_pause_after_a_delete_or_a_purge(open_sqs):
+    sqs = open_sqs(limits="native")
+    url = sqs.create_queue(QueueName="q")["QueueUrl"]
+    for _ in range(2):
+        sqs.send_message(QueueUrl=url, MessageBody="a")
+        sqs.purge_queue(QueueUrl=url)
+        assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    sqs.delete_queue(QueueUrl=url)
+    assert sqs.create_queue(QueueName="q")["QueueUrl"] == url
