@@ -3,7 +3,10 @@
 import threading
 import time
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+OWN_THREADS = "sqsqlite-"
+"""How the names of this package's own threads begin."""
 
 _TIME_NAMESPACE = Path("/proc/self/timens_offsets")
 
@@ -80,17 +83,36 @@ class FileClock:
         return time.time_ns() // 1_000_000 - self.now_ms()
 
 
+class _Waiting(NamedTuple):
+    """A thread that sleeps on a ManualClock."""
+
+    event: Event
+    until_ms: int
+    thread: threading.Thread
+
+
 class ManualClock:
     """A clock that stands still until a test moves it; it wakes whoever waits for an instant that it passes.
 
+    Where every thread of the program waits on it, none is left to move it: it moves itself, to the first instant that
+    one of them waits for. So a long poll in a test of one thread ends at once, with the clock at its end.
+
     Args:
         now_ms: the first instant, milliseconds since 1970 UTC.
+        patience: seconds of real time that a wait may last although other threads could move the clock; then it
+            raises TimeoutError. More than 0.
+
+    Raises:
+        ValueError: `patience` is not more than 0.
     """
 
-    def __init__(self, now_ms: int = 1_800_000_000_000) -> None:
+    def __init__(self, now_ms: int = 1_800_000_000_000, *, patience: float = 600.0) -> None:
+        if not patience > 0:
+            raise ValueError(f"ManualClock(patience={patience!r}): seconds, more than 0, are allowed")
         self._now_ms = now_ms
+        self._patience = patience
         self._changed = threading.Condition()
-        self._waiting: list[tuple[Event, int]] = []
+        self._waiting: list[_Waiting] = []
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -107,27 +129,58 @@ class ManualClock:
                 f"advance(seconds={seconds!r}, ms={ms!r}): 0 or more is allowed; time goes forward"
             )
         with self._changed:
-            self._now_ms += forward_ms
-            due = [waiting for waiting in self._waiting if waiting[1] <= self._now_ms]
-            # They wait no more from here on: `until_waiting` must not take one for asleep that has yet to wake.
-            for waiting in due:
-                self._waiting.remove(waiting)
-        for event, _ in due:
-            event.set()
+            due = self._move_to(self._now_ms + forward_ms)
+        for waiting in due:
+            waiting.event.set()
+
+    def _move_to(self, now_ms: int) -> "list[_Waiting]":
+        """Show another instant. Gives those whose instant has come, for the caller to wake outside the lock."""
+        self._now_ms = now_ms
+        due = [waiting for waiting in self._waiting if waiting.until_ms <= now_ms]
+        # They wait no more from here on: `until_waiting` must not take one for asleep that has yet to wake.
+        for waiting in due:
+            self._waiting.remove(waiting)
+        return due
 
     def wait(self, event: Event, until_ms: int) -> bool:
+        """Sleep until `event` is set (True) or the clock shows `until_ms` (False).
+
+        Raises:
+            TimeoutError: nothing moved the clock or set the event for `patience` seconds of real time.
+        """
+        waiting = _Waiting(event, until_ms, threading.current_thread())
+        due: list[_Waiting] = []
         with self._changed:
             if self._now_ms >= until_ms:
                 return event.is_set()
-            self._waiting.append((event, until_ms))
+            self._waiting.append(waiting)
             self._changed.notify_all()
+            if not event.is_set() and self._all_wait():
+                due = self._move_to(min(one.until_ms for one in self._waiting))
+        for one in due:
+            one.event.set()
         try:
-            event.wait()
+            if not event.wait(self._patience):
+                raise TimeoutError(
+                    f"nothing moved the ManualClock for {self._patience:g} s while {waiting.thread.name} waited on it "
+                    f"for {until_ms - self._now_ms} ms: call advance() in another thread, or receive without a wait"
+                )
         finally:
             with self._changed:
-                if (event, until_ms) in self._waiting:
-                    self._waiting.remove((event, until_ms))
+                if waiting in self._waiting:
+                    self._waiting.remove(waiting)
         return self._now_ms < until_ms
+
+    def _all_wait(self) -> bool:
+        """Whether every thread that could move the clock waits on it. Our own threads never move it."""
+        asleep = {waiting.thread for waiting in self._waiting}
+        able = {
+            thread
+            for thread in threading.enumerate()
+            # One that the interpreter did not start is a tool's: pytest-xdist has one in each worker.
+            if not thread.name.startswith((OWN_THREADS, "Dummy-"))
+        }
+        return able <= asleep and threading.current_thread() in able
 
     def until_waiting(self, count: int = 1, timeout: float = 10.0) -> None:
         """Block (real time) until `count` threads wait on this clock: how a test knows that a long poll sleeps."""

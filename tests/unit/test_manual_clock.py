@@ -1,0 +1,84 @@
+"""The clock for tests, where nobody is left to move it."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import sqsqlite
+from sqsqlite import ManualClock
+
+ONE_THREAD = """
+import sys
+import sqsqlite
+
+clock = sqsqlite.ManualClock()
+with sqsqlite.connect(sys.argv[1], clock=clock) as sqs:
+    queue = sqs.create_queue("orders")
+    began = clock.now_ms()
+    assert queue.receive(wait=20) == []
+    assert clock.now_ms() - began == 20_000
+    queue.send("delayed", delay=7)
+    [message] = queue.receive(wait=20, visibility_timeout=5)
+    assert clock.now_ms() - began == 27_000
+    [again] = queue.receive(wait=20)
+    assert clock.now_ms() - began == 32_000
+print("ended")
+"""
+
+
+def test_long_polls_of_a_program_with_one_thread_move_the_clock(tmp_path):
+    """To the next instant at which there may be something, or to the end of the wait."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ONE_THREAD, tmp_path / "queues.db"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (ended.stdout, ended.stderr) == ("ended\n", "")
+
+
+def test_another_thread_may_move_it_so_it_stands_still(tmp_path):
+    clock = ManualClock(patience=0.2)
+    began = clock.now_ms()
+    ends = threading.Event()
+    thread = threading.Thread(target=ends.wait)
+    thread.start()
+    try:
+        with (
+            sqsqlite.connect(tmp_path / "queues.db", clock=clock) as sqs,
+            pytest.raises(
+                TimeoutError, match=r"moved the ManualClock for 0\.2 s .* for 20000 ms: call advance"
+            ),
+        ):
+            sqs.create_queue("orders").receive(wait=20)
+    finally:
+        ends.set()
+        thread.join()
+    assert clock.now_ms() == began
+
+
+def test_when_all_threads_wait_it_moves_to_the_first_of_their_instants(tmp_path):
+    clock = ManualClock()
+    began = clock.now_ms()
+    ended = []
+    with sqsqlite.connect(tmp_path / "queues.db", clock=clock) as sqs:
+        queue = sqs.create_queue("orders")
+
+        def wait(seconds):
+            queue.receive(wait=seconds)
+            ended.append((seconds, clock.now_ms() - began))
+
+        thread = threading.Thread(target=wait, args=(5,))
+        thread.start()
+        clock.until_waiting()
+        wait(20)
+        thread.join()
+    assert sorted(ended) == [(5, 5_000), (20, 20_000)]
+
+
+def test_patience_is_more_than_no_time():
+    with pytest.raises(ValueError, match=r"ManualClock\(patience=0\): seconds, more than 0, are allowed"):
+        ManualClock(patience=0)
