@@ -129,8 +129,11 @@ DELETE FROM sqs_epochs WHERE id = :epoch_id
 """
 
 LIST_RETENTIONS = """
--- Each queue with its retention: upkeep asks FIND_EXPIRED of each. As many rows as there are queues.
+-- A page of queues with their retention: upkeep asks FIND_EXPIRED of each. By the row id.
 SELECT id, epoch_id, message_retention_period_seconds FROM sqs_queues
+WHERE id > :after_id
+ORDER BY id
+LIMIT :limit + 0
 """
 
 FIND_DEAD_LETTER = """

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Rows in a chunk: 500 take about a millisecond; more gains little and others wait longer (docs/storage.md).
 CHUNK_ROWS = 500
+# Queues that one chunk asks for messages beyond their retention: two milliseconds, found or not.
+CHUNK_QUEUES = 200
 # History of activity is kept for 400 days: a year and what it is compared with.
 ACTIVITY_KEPT_MS = 400 * 86_400_000
 TOMBSTONE_KEPT_MS = 60_000
@@ -23,20 +25,28 @@ TENANT_KEPT_MS = 300_000
 # Free pages that stay for the messages to come; beyond them, and beyond a quarter of the file, they go back.
 KEPT_FREE_PAGES = 4_096
 _FOREVER = (1 << 63) - 1
+_QUEUES_ARE_DONE = -1
 
 
-def sweep_chunk(tx: "Transaction") -> bool:
-    """Take one chunk away. True: there is more."""
+def sweep_chunk(tx: "Transaction", place: int) -> int | None:
+    """Take one chunk away.
+
+    Args:
+        place: how far the chunks before have come: 0, or what the last one gave.
+
+    Returns:
+        Where the next chunk goes on; None: nothing is left.
+    """
     row = tx.execute(file_sql.FIND_DISCARDED_EPOCH).fetchone()
     if row is not None:
         _sweep_epoch(tx, row[0])
-        return True
-    if _sweep_expired(tx):
-        return True
+        return place
+    if place != _QUEUES_ARE_DONE:
+        return _sweep_expired(tx, place)
     if _give_back(tx):
-        return True
+        return place
     tx.execute(queue_sql.DELETE_TOMBSTONES, {"before_ms": tx.now_ms - TOMBSTONE_KEPT_MS})
-    return _forget_old(tx)
+    return place if _forget_old(tx) else None
 
 
 def _forget_old(tx: "Transaction") -> bool:
@@ -82,12 +92,15 @@ def _sweep_epoch(tx: "Transaction", epoch_id: int) -> None:
     tx.execute(file_sql.DELETE_EPOCH, {"epoch_id": epoch_id})
 
 
-def _sweep_expired(tx: "Transaction") -> bool:
-    for queue_id, epoch_id, retention_seconds in tx.execute(file_sql.LIST_RETENTIONS).fetchall():
+def _sweep_expired(tx: "Transaction", after_id: int) -> int:
+    """Ask the next queues for messages beyond their retention, up to one that has some. Gives where to go on."""
+    page = {"after_id": after_id, "limit": CHUNK_QUEUES}
+    queues = tx.execute(file_sql.LIST_RETENTIONS, page).fetchall()
+    for queue_id, epoch_id, retention_seconds in queues:
         expired_at = tx.settings.jumps.expired_at(retention_seconds, tx.now_ms)
         if delete_expired(tx, queue_id, epoch_id, expired_at, CHUNK_ROWS):
-            return True
-    return False
+            return int(queue_id) - 1  # it may have more
+    return queues[-1][0] if len(queues) == CHUNK_QUEUES else _QUEUES_ARE_DONE
 
 
 def delete_expired(tx: "Transaction", queue_id: int, epoch_id: int, expired_at: int, limit: int) -> int:

@@ -57,13 +57,13 @@ class Chores(NamedTuple):
     """What upkeep does with rows: functions of the engine's.
 
     Attributes:
-        sweep_chunk: frees some space, tells whether there is more.
+        sweep_chunk: frees some space from a place on, and gives the place where to go on (None: nothing is left).
         next_move_at: by a connection's `execute`, the instant at which this worker has a chunk to move (None: never).
         move_chunk: moves one, if it is due.
         leave_moves: leaves to other workers what is not finished.
     """
 
-    sweep_chunk: "Callable[[Transaction], bool]"
+    sweep_chunk: "Callable[[Transaction, int], int | None]"
     next_move_at: "Callable[[Callable[..., Any], bytes], int | None]"
     move_chunk: "Callable[[Transaction, bytes], None]"
     leave_moves: "Callable[[Transaction, bytes], None]"
@@ -79,9 +79,10 @@ class Upkeep:
         self._work = Signal()
         self._thread: threading.Thread | None = None
         self._commits = 0
-        self._sweep = True  # a process before may have left something
+        self._sweep_from: int | None = 0  # a process before may have left something
         self._look_at = self._visit_at = 0.0
         self._worker = os.urandom(8)
+        self._reported = ""
         self._has_moved = False
         self._move_at: int | None = None
         self._closed = False
@@ -102,7 +103,7 @@ class Upkeep:
         """After each commit: count it, and wake the thread when there is something to do."""
         self._commits += 1 + COMMITS_OF_BALLAST * tx.sent_bytes // self._store.headroom.ballast_bytes
         if tx.sweep:
-            self._sweep = True
+            self._sweep_anew()
         due = tx.sweep or tx.moves or self._commits >= CHECKPOINT_EVERY_COMMITS
         if due or time.monotonic() >= self._look_at:
             self._start()
@@ -128,23 +129,41 @@ class Upkeep:
                 self._thread = thread
 
     def _run(self) -> None:
+        has_failed = False
         while not self._closed:
-            self._wait()
-            self._work.clear()
-            if self._closed:
-                return
             try:
+                self._wait(has_failed)
+                self._work.clear()
+                if self._closed:
+                    return
+                has_failed = False
                 self._round()
-            except (SQSQLiteError, dbapi.Error):
-                # Busy, a full disk, a closed store: whoever writes next meets the error itself; upkeep tries again
-                # with the next commit, and with a move task, which nobody's commit need follow, after a while.
-                self._look_at = time.monotonic() + LOOK_EVERY
-                if self._move_at is not None:
-                    self._move_at = self._store.clock.now_ms() + round(LOOK_EVERY * 1000)
+            except (SQSQLiteError, dbapi.Error) as error:
+                # Busy, a full disk, a closed store: whoever writes next meets the error itself. Not so a damaged row
+                # that upkeep alone reads.
+                has_failed = True
+                if isinstance(error, Corrupt):
+                    self._report(error)
+            except Exception as error:  # noqa: BLE001 - the thread must outlive it: else no WAL is ever begun again
+                has_failed = True
+                self._report(error)
 
-    def _wait(self) -> None:
-        """For work, or for the instant at which a move task goes on."""
-        if self._move_at is None:
+    def _report(self, error: Exception) -> None:
+        """Log it with its traceback, as an error of the logger "sqsqlite": once, for it may come at each commit."""
+        import logging
+
+        said = f"{type(error).__name__}: {error}"
+        if said != self._reported:
+            self._reported = said
+            logging.getLogger("sqsqlite").error(
+                "%s: upkeep failed, and tries again: %s", self._store.path, said, exc_info=error
+            )
+
+    def _wait(self, has_failed: bool) -> None:
+        """For work, or for the instant at which a move task goes on; after a failure a while."""
+        if has_failed:
+            self._work.wait(LOOK_EVERY)
+        elif self._move_at is None:
             self._work.wait()
         else:
             self._store.clock.wait(self._work, self._move_at)
@@ -176,16 +195,21 @@ class Upkeep:
             self.checkpoint()
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_EVERY
-            self._sweep = True
+            self._sweep_anew()
         while not self._closed:
             move = self._is_move_due()
-            if not (move or self._sweep):
+            if not (move or self._sweep_from is not None):
                 return
-            if self._sweep:
-                self._sweep = self._chunk(self._chores.sweep_chunk)
+            if self._sweep_from is not None:
+                self._sweep_from = self._chunk(self._chores.sweep_chunk, self._sweep_from)
             if move and not self._closed:
                 self._has_moved = True
                 self._chunk(self._chores.move_chunk, self._worker, pause=MOVE_PAUSE)
+
+    def _sweep_anew(self) -> None:
+        """Look at all queues, unless a look is under way: that goes on, and what is behind it waits for the next."""
+        if self._sweep_from is None:
+            self._sweep_from = 0
 
     def _is_move_due(self) -> bool:
         with self._store.reading() as connection:
@@ -252,8 +276,8 @@ class Upkeep:
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout=5)
         try:
-            while self._sweep and thread is not None and time.monotonic() < deadline:
-                self._sweep = self._store.write(self._chores.sweep_chunk)
+            while self._sweep_from is not None and thread is not None and time.monotonic() < deadline:
+                self._sweep_from = self._store.write(self._chores.sweep_chunk, self._sweep_from)
             while thread is not None and time.monotonic() < deadline and self._is_move_due():
                 self._has_moved = True
                 self._store.write(self._chores.move_chunk, self._worker)

@@ -64,7 +64,10 @@ def test_a_receive_without_a_wait_gets_past_exhausted_groups(native, clock):
     queue = native.create_queue("jobs.fifo", fifo=True, content_based_deduplication=True)
     dead = native.create_queue("dead.fifo", fifo=True)
     lay_poison(
-        clock, queue, dead, [{"body": str(number), "group_id": f"g{number // 1_000}"} for number in range(1_800)]
+        clock,
+        queue,
+        dead,
+        [{"body": str(number), "group_id": f"g{number // 1_000}"} for number in range(1_800)],
     )
     queue.send("good", group_id="h")
     assert bodies(queue.receive()) == ["good"]

@@ -71,8 +71,9 @@ class Engine:
     def upkeep(self):
         """What the upkeep thread does, up to its end."""
         store = self._client._store
-        while store.write(sweep_chunk):
-            pass
+        place: int | None = 0
+        while place is not None:
+            place = store.write(sweep_chunk, place)
         while self._is_move_due(store):
             store.write(move_chunk, WORKER)
 

@@ -15,7 +15,6 @@ ALLOWED = {
     "SELECT_META": "once an open: all of a handful of rows",
     "SELECT_ALEMBIC_VERSION": "by the command alone: one row",
     "DELETE_TOMBSTONES": "in upkeep: the names deleted within the last minute",
-    "LIST_RETENTIONS": "in upkeep: every queue is wanted",
     "LIST_DEAD_LETTER_SOURCE_QUEUES": "sorts the few queues that name one dead-letter queue",
     "CLAIM_AFTER": "goes through its own list of what to claim, at most as long as what was asked for",
     "COUNT_ACTIVE_MOVE_TASKS": "goes through the unfinished tasks, which the index holds alone: 100 an account",

@@ -1,0 +1,70 @@
+"""The thread that looks after the file: it holds nobody up, and nothing ends it but the close."""
+
+import logging
+import threading
+from itertools import pairwise
+
+import pytest
+
+import sqsqlite
+from sqsqlite import ManualClock
+from sqsqlite.store import upkeep
+from tests.store.waiting import until
+
+
+class FailingClock(ManualClock):
+    """Raises in the thread of upkeep, as often as it is told to."""
+
+    failures = 0
+
+    def now_ms(self):
+        if self.failures and threading.current_thread().name == "sqsqlite-upkeep":
+            self.failures -= 1
+            raise ZeroDivisionError("a clock that divides by zero")
+        return super().now_ms()
+
+
+@pytest.fixture
+def at_every_commit(monkeypatch):
+    monkeypatch.setattr(upkeep, "LOOK_EVERY", 0.0)
+
+
+def stored(sqs):
+    with sqs._store.reading() as connection:
+        return connection.execute("SELECT count(*) FROM sqs_messages").fetchone()[0]
+
+
+def test_an_error_is_reported_and_upkeep_goes_on(tmp_path, at_every_commit, caplog):
+    clock = FailingClock()
+    with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:
+        queue = sqs.create_queue("orders", message_retention_period=60)
+        queue.send("old")
+        clock.advance(60)
+        clock.failures = 3
+        queue.send("new")
+        until(lambda: stored(sqs) == 1)
+    [record] = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert (
+        "upkeep failed, and tries again: ZeroDivisionError: a clock that divides by zero"
+        in record.getMessage()
+    )
+    assert record.exc_info is not None
+
+
+def test_many_queues_are_looked_at_page_by_page(tmp_path, at_every_commit):
+    """Between two pages others write: no transaction of upkeep's asks more queues than one page has."""
+    clock = ManualClock()
+    run = []
+    with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:
+        with sqs.transaction():
+            for number in range(450):
+                sqs.create_queue(f"q{number:03}", message_retention_period=60)
+        for number in (0, 200, 449):
+            sqs.queue(f"q{number:03}").send("old")
+        clock.advance(60)
+        with sqs._store.writers.lent() as connection:
+            connection.set_trace_callback(run.append)
+        sqs._store.upkeep.visited()
+        until(lambda: stored(sqs) == 0)
+    begins = [place for place, statement in enumerate(run) if statement.startswith("BEGIN")] + [len(run)]
+    assert max(after - before for before, after in pairwise(begins)) < 250
