@@ -6,6 +6,7 @@ thread that is alone pays no hop and no linger: it is always the leader, and no 
 """
 
 import contextlib
+import enum
 import threading
 import time
 from collections import deque
@@ -39,17 +40,28 @@ SETTLE_EVERY = 0.0005
 _LEADER, _FATE, _LEADS = "leader", "fate", "leads"
 
 
+class _Commit(enum.Enum):
+    """How far a leader's transaction has come, in case it is interrupted."""
+
+    OPEN = "nothing of it is in the file"
+    BEGUN = "COMMIT runs, or has run"
+    FAILED = "COMMIT failed so that nobody knows"
+    DONE = "it is in the file"
+
+
 class _Entry:
     """One caller's operation and, later, what became of it; while it leads, what it holds."""
 
     __slots__ = (
         "__weakref__",
         "arguments",
+        "commit",
         "connection",
         "error",
         "fate",
         "group",
         "is_decided",
+        "is_to_repeat",
         "is_told",
         "is_woken",
         "operation",
@@ -66,6 +78,7 @@ class _Entry:
         self.result: Any = None
         self.error: BaseException | None = None
         self.is_decided = False
+        self.is_to_repeat = False  # its leader was interrupted, and nothing was done
         self.is_told = self.is_woken = False
         self.waiting: threading.Lock | None = None
         self.queued_at = 0.0  # by time.monotonic(), if it had to queue up
@@ -73,6 +86,7 @@ class _Entry:
         self.fate: dict[str, Any] | None = None
         self.group: tuple[_Entry, ...] | list[_Entry] = ()
         self.connection: Any = None
+        self.commit = _Commit.OPEN
 
     def outcome(self) -> Any:
         if self.error is not None:
@@ -99,6 +113,13 @@ class GroupCommit:
             Busy: the turn didn't come within busy_timeout; nothing was done.
             CommitInDoubt: the commit failed so that nobody knows whether it will be there after a restart.
         """
+        entry = self._run(operation, arguments)
+        while entry.is_to_repeat:
+            entry = self._run(operation, arguments)
+        result: R = entry.outcome()
+        return result
+
+    def _run(self, operation: Callable[..., Any], arguments: tuple[Any, ...]) -> _Entry:
         entry = _Entry(operation, arguments)
         committed: list[Transaction] = []
         try:
@@ -113,8 +134,7 @@ class GroupCommit:
             raise
         for tx in committed:
             self._store.committed(tx)
-        result: R = entry.outcome()
-        return result
+        return entry
 
     def _queue(self, entry: _Entry) -> bool:
         """Wait until a leader has taken care of the entry, or has made it the next leader (True)."""
@@ -155,8 +175,6 @@ class GroupCommit:
             entry.error = error
         else:
             self._transact(entry, group, committed, timeout)
-            for decided in group:
-                decided.is_decided = True
         self._settle(entry)
 
     def _gather(self, entry: _Entry, group: list[_Entry]) -> None:
@@ -178,23 +196,28 @@ class GroupCommit:
             self._unqueue(entry)
         if entry.connection is not None:
             # Interrupted at work. Closed, so that whatever it holds is rolled back with it.
+            if entry.commit is _Commit.BEGUN:
+                entry.commit = _Commit.OPEN if entry.connection.in_transaction else _Commit.DONE
             self._store.writers.discard(entry.connection)
             entry.connection = None
         self._store.turnstile.leave(entry)
         if len(entry.group) > 1 or self._queued:
             taken = [other for other in list(self._queued) if other.fate and other.fate.get(_FATE) is entry]
             for follower in (*entry.group[1:], *taken):
-                self._tell(follower)
+                self._tell(follower, entry.commit)
         entry.is_told = True  # it is done with: settled again, it has nothing to wait for
         self._hand_over(entry)
 
-    def _tell(self, follower: _Entry) -> None:
-        """Let a follower go, with its outcome or without."""
+    def _tell(self, follower: _Entry, commit: _Commit) -> None:
+        """Let a follower go, with its outcome. It has none yet if its leader was interrupted."""
         self._unqueue(follower)
         if not follower.is_decided:
-            follower.error = CommitInDoubt(
-                f"{self._store.path}: the thread that committed for this one was interrupted"
-            )
+            if commit is _Commit.OPEN:
+                follower.is_to_repeat = True
+            elif commit is _Commit.FAILED:
+                follower.error = CommitInDoubt(
+                    f"{self._store.path}: the thread that committed for this one was interrupted"
+                )
             follower.is_decided = True
         if not follower.is_told:
             follower.is_told = True
@@ -259,6 +282,9 @@ class GroupCommit:
             tries: so often a full disk has been given room for it.
         """
         store = self._store
+        for entry in group:
+            entry.is_decided = False
+        leader.commit = _Commit.OPEN
         try:
             leader.connection = store.writers.take()
             committed.append(self._attempt(leader, group, timeout))
@@ -311,13 +337,19 @@ class GroupCommit:
         self._store.note_difference(tx)
         write_counts(tx)
         self._store.headroom.require_margin(connection)
+        leader.commit = _Commit.BEGUN
         try:
             connection.execute("COMMIT")
         except dbapi.Error as error:
+            # The first thing, so that an interrupt finds it: one may come at any call from here on.
+            leader.commit = _Commit.FAILED
             known = commit_error(error, self._store.path, connection)
             if isinstance(known, DiskFull):
                 raise  # nothing of it is in the file
             raise known from error
+        leader.commit = _Commit.DONE
+        for entry in group:
+            entry.is_decided = True
         return tx
 
 
@@ -326,6 +358,7 @@ def _fail(group: list[_Entry], error: Exception, cause: Exception | None = None)
         error.__cause__ = cause
     for entry in group:
         entry.result, entry.error = None, error
+        entry.is_decided = True
 
 
 def _run_alone(tx: "Transaction", entry: _Entry) -> None:
@@ -345,9 +378,15 @@ def _run_alone(tx: "Transaction", entry: _Entry) -> None:
 
 
 def _is_from_outside(error: Exception) -> bool:
-    """Whether a signal handler raised it: it belongs to the main thread, not to the entry that was being run."""
-    ours = isinstance(error, (SQSQLiteError, TypeError, ValueError))
-    return not ours and threading.current_thread() is threading.main_thread()
+    """Whether it belongs to this thread, not to the entry that was being run.
+
+    A signal handler raised it, or another thread did in this one to limit its time, as rq and stopit do: an exception
+    of theirs, or TimeoutError. A slip of ours is an exception of Python's own.
+    """
+    if isinstance(error, (SQSQLiteError, TypeError, ValueError)):
+        return False
+    is_pythons = type(error).__module__ == "builtins" and not isinstance(error, TimeoutError)
+    return not is_pythons or threading.current_thread() is threading.main_thread()
 
 
 def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:

@@ -1,22 +1,21 @@
 """Operations that arrive while a commit is under way share the next one, and nothing else."""
 
+import ctypes
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
 import sqsqlite
-from sqsqlite.errors import Busy, CommitInDoubt, QueueDoesNotExist
+from sqsqlite.errors import Busy, QueueDoesNotExist
 from tests.store.inspection import assert_whole, bodies, rows
 from tests.store.processes import HOLD_WRITE_LOCK, Program
 from tests.store.waiting import Task, until
 from tests.store.wal import count_commits
-
-
-class Surprise(Exception):
-    """What no operation of ours raises."""
 
 
 class Held:
@@ -25,7 +24,7 @@ class Held:
     def __init__(self, sqs):
         self._store = sqs._store
         # Upkeep writes too, after the first commit; here nobody else may queue up or lead.
-        until(lambda: not self._store.upkeep._sweep)
+        until(lambda: self._store.upkeep._sweep_from is None)
         self._inside, self._go_on = threading.Event(), threading.Event()
         self._leader = Task(self._store.write, self._wait)
         assert self._inside.wait(300)
@@ -97,7 +96,7 @@ def _write_then_fail(tx):
     tx.execute("UPDATE sqs_leases SET visible_at = 1")
     tx.execute("INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', 'half done', 0)")
     tx.delta(1).messages += 1000
-    raise Surprise("after a write")
+    raise LookupError("after a write")
 
 
 def test_surprise_after_a_write_takes_back_its_own_operation_alone(sqs, queue, held):
@@ -108,7 +107,7 @@ def test_surprise_after_a_write_takes_back_its_own_operation_alone(sqs, queue, h
     held.let_go()
     before.outcome()
     after.outcome()
-    with pytest.raises(Surprise, match="after a write"):
+    with pytest.raises(LookupError, match="after a write"):
         surprise.outcome()
     assert rows(sqs, "SELECT count(*) FROM sqs_queue_tombstones") == [(0,)]
     assert_whole(sqs)
@@ -149,22 +148,122 @@ def test_nobody_is_answered_before_the_commit(sqs, queue, held):
     assert rows(sqs, "SELECT count(*) FROM sqs_messages") == [(1,)]
 
 
-def test_followers_of_an_interrupted_leader_are_in_doubt_and_the_next_is_served(sqs, queue, held):
-    """Nothing of theirs was kept, but nobody may claim to know that."""
+class TimeLimit(Exception):
+    """What another thread raises in one that has worked for too long."""
 
-    def interrupt(tx):
-        raise KeyboardInterrupt
 
-    leader = held.queue_up(sqs._store.write, interrupt)
-    follower = held.queue_up(queue.send, "in doubt")
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeLimit, TimeoutError])
+def test_followers_of_an_interrupted_leader_are_served_by_another(sqs, queue, held, interrupt):
+    def be_interrupted(tx):
+        raise interrupt
+
+    leader = held.queue_up(sqs._store.write, be_interrupted)
+    follower = held.queue_up(queue.send, "served")
     held.let_go()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(interrupt):
         leader.outcome()
-    with pytest.raises(CommitInDoubt):
-        follower.outcome()
+    follower.outcome()
     queue.send("next")
-    assert bodies(queue) == ["next"]
+    assert bodies(queue) == ["served", "next"]
     assert_whole(sqs)
+
+
+def test_a_time_limit_that_meets_a_followers_operation_is_raised_in_its_own_thread(sqs, queue, held):
+    """The leader's: it runs the operations of all."""
+    leader_thread, met = [], []
+
+    def lead(tx):
+        leader_thread.append(threading.get_ident())
+
+    def meet_the_limit(tx):
+        if not met:
+            met.append(threading.get_ident())
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(leader_thread[0]), ctypes.py_object(TimeLimit)
+            )
+            until(lambda: False)
+        return "done"
+
+    leader = held.queue_up(sqs._store.write, lead)
+    follower = held.queue_up(sqs._store.write, meet_the_limit)
+    behind = held.queue_up(queue.send, "behind")
+    held.let_go()
+    with pytest.raises(TimeLimit):
+        leader.outcome()
+    assert met == leader_thread
+    assert follower.outcome() == "done"
+    behind.outcome()
+    assert bodies(queue) == ["behind"]
+    assert_whole(sqs)
+
+
+LIMITED = """
+import ctypes, random, sys, threading, time
+import sqsqlite
+
+class TimeLimit(Exception):
+    pass
+
+random.seed(int(sys.argv[2]))
+sqs = sqsqlite.connect(sys.argv[1], busy_timeout=60)
+queue = sqs.create_queue("orders")
+ended = time.monotonic() + 600
+limited, sent, met, wrong = [], [0] * 4, [0], []
+
+def work_limited():
+    limited.append(threading.get_ident())
+    while len(limited) == 1:
+        try:
+            queue.send("limited")
+        except TimeLimit:
+            met[0] += 1
+        except sqsqlite.errors.CommitInDoubt:
+            pass
+
+def work(place):
+    while met[0] < int(sys.argv[3]) and time.monotonic() < ended:
+        try:
+            queue.send(f"free {place} {sent[place]}")
+            sent[place] += 1
+        except BaseException as error:
+            wrong.append(repr(error))
+            return
+
+threading.excepthook = lambda *_: None
+threads = [threading.Thread(target=work_limited)]
+threads += [threading.Thread(target=work, args=(place,)) for place in range(len(sent))]
+for thread in threads:
+    thread.start()
+while met[0] < int(sys.argv[3]) and not wrong and time.monotonic() < ended:
+    time.sleep(random.uniform(0.0005, 0.004))
+    if not threads[0].is_alive():  # one limit met it while it dealt with another
+        limited.clear()
+        threads[0] = threading.Thread(target=work_limited)
+        threads[0].start()
+    if limited:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(limited[0]), ctypes.py_object(TimeLimit))
+limited.append(None)
+for thread in threads[1:]:
+    thread.join()
+print(met[0] >= int(sys.argv[3]), wrong, sum(sent))
+sys.stdout.flush()
+import os
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(3_000, marks=pytest.mark.slow)])
+def test_no_time_limit_of_one_thread_reaches_another(path, count):
+    """Whenever it comes. What was sent by the others is there once each."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, path, "1", str(count)], check=True, capture_output=True, text=True
+    )
+    with sqsqlite.connect(path) as sqs:
+        with sqs._store.reading() as connection:
+            free = connection.execute("SELECT body FROM sqs_messages WHERE body LIKE 'free%'").fetchall()
+        assert_whole(sqs)
+    assert (ended.stdout, ended.stderr) == (f"True [] {len(free)}\n", "")
+    assert len(set(free)) == len(free)
 
 
 def test_follower_that_is_interrupted_never_leads(path):
