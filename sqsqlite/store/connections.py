@@ -65,7 +65,6 @@ def connect(
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             for pragma in (
                 f"synchronous = {synchronous}",
-                "foreign_keys = ON",
                 "mmap_size = 0",
                 "recursive_triggers = OFF",
                 f"wal_autocheckpoint = {AUTOCHECKPOINT_PAGES}",

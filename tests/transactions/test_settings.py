@@ -124,7 +124,7 @@ PRAGMAS = {
     "synchronous": ("OFF", 2),
     "busy_timeout": ("0", 2000),
     "query_only": ("ON", 0),
-    "foreign_keys": ("OFF", 1),
+    "foreign_keys": ("ON", 0),
     "recursive_triggers": ("ON", 0),
     "wal_autocheckpoint": ("1", 16384),
     "journal_size_limit": ("0", 33554432),
@@ -225,3 +225,24 @@ def test_connection_is_kept_when_nothing_was_left_on_it(sqs, queue):
             reader.execute(text("SELECT 1"))
             seen.add(id(reader.connection.driver_connection))
     assert len(seen) == 1
+
+
+def test_foreign_keys_are_as_sqlite_has_them_for_the_application(tmp_path):
+    """Off, unless it says otherwise: turned on, its inserts would be refused and its rows cascade away."""
+    path = tmp_path / "shop.db"
+    shop = dbapi.connect(str(path))
+    shop.executescript(
+        """
+        CREATE TABLE customers (id INTEGER PRIMARY KEY);
+        CREATE TABLE orders (customer REFERENCES customers (id) ON DELETE CASCADE);
+        INSERT INTO customers VALUES (1);
+        INSERT INTO orders VALUES (1);
+        """
+    )
+    shop.close()
+    with sqsqlite.connect(path, adopt=True) as sqs:
+        with sqs.transaction() as connection:
+            connection.execute("INSERT INTO orders VALUES (7)")
+        with sqs.engine.begin() as connection:
+            connection.execute(text("DELETE FROM customers"))
+            assert connection.execute(text("SELECT customer FROM orders")).scalars().all() == [1, 7]
