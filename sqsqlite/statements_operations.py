@@ -6,6 +6,11 @@ of them stands on the way of a message.
 
 # --- schema -----------------------------------------------------------------------------------------------------
 
+LIST_TABLES = r"""
+-- Our tables by name: `check` looks at each where the application's can't be looked at.
+SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'sqs\_%' ESCAPE '\' ORDER BY name
+"""
+
 LIST_SCHEMA_OBJECTS = r"""
 -- Our tables, indexes, views and triggers, and the text each was made by. Automatic indexes have none.
 SELECT type, name, sql FROM sqlite_schema WHERE name LIKE 'sqs\_%' ESCAPE '\' ORDER BY type, name

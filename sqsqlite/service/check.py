@@ -10,7 +10,7 @@ from sqsqlite.digests import md5_of_body
 from sqsqlite.service.set_aside import find_damaged, is_about_a_value
 from sqsqlite.store import migrate
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.translate import CORRUPT, primary_code
+from sqsqlite.store.translate import CORRUPT, ERROR, primary_code
 
 if TYPE_CHECKING:
     from sqsqlite.store.connections import Connection
@@ -173,15 +173,10 @@ def _findings(
 ) -> Iterator[Finding]:
     pragma = "quick_check" if quick else "integrity_check"
     progress(pragma)
-    damage = [row[0] for row in connection.execute(f"PRAGMA {pragma}(20)") if row[0] != "ok"]
+    damage = _sqlites_findings(connection, pragma, progress)
     yield from (Finding(f"SQLite: {line}".replace("\n", " "), _RESTORE) for line in damage)
     if not all(map(is_about_a_value, damage)):
         return
-    progress("foreign keys")
-    for table, row_id, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        yield Finding(
-            f"row {row_id} of {table} refers to a row of {parent} that there is not", "mend the row"
-        )
     progress("schema")
     for line in migrate.differences(connection):
         yield Finding(line, _REBUILD)
@@ -197,6 +192,20 @@ def _findings(
     if bodies:
         progress("bodies")
         yield from _bodies(connection)
+
+
+def _sqlites_findings(connection: "Connection", pragma: str, progress: Callable[[str], None]) -> list[str]:
+    """What SQLite finds damaged: in the whole file, or in our tables where it needs what only the application has."""
+    try:
+        lines = connection.execute(f"PRAGMA {pragma}(20)").fetchall()
+    except dbapi.OperationalError as error:
+        if primary_code(error) != ERROR:
+            raise
+        # An index of the application's is sorted by a collation or a function that its own connections define.
+        progress(f"{pragma} of the queues' tables alone ({error})")
+        tables = [name for (name,) in connection.execute(find.LIST_TABLES).fetchall()]
+        lines = [line for table in tables for line in connection.execute(f"PRAGMA {pragma}('{table}')")]
+    return [line for (line,) in lines if line != "ok"]
 
 
 def _parameters(invariant: Invariant, now_ms: int) -> dict[str, Any]:

@@ -20,7 +20,18 @@ from sqsqlite.store import full, wal_files
 from sqsqlite.store.writer import writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
-BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6, 8, 10, 11, 13, 14, 15, 26
+ERROR, BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = (
+    1,
+    5,
+    6,
+    8,
+    10,
+    11,
+    13,
+    14,
+    15,
+    26,
+)
 ERROR, CONSTRAINT = 1, 19
 # An extended one: a write failed, for another reason than that there is no space on the disk.
 IOERR_WRITE = IOERR | 3 << 8

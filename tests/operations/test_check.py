@@ -10,6 +10,7 @@ from sqsqlite.service.backup import backup, restore
 from sqsqlite.service.check import INVARIANTS, check
 from sqsqlite.store.create import PAGE_SIZE
 from sqsqlite.store.driver import dbapi
+from tests.store.inspection import rows
 
 
 @pytest.fixture
@@ -74,7 +75,6 @@ def test_a_sound_file_has_no_findings(busy_file):
     assert check(busy_file._store, bodies=True, progress=steps.append) == []
     assert steps == [
         "integrity_check",
-        "foreign keys",
         "schema",
         *(each.name for each in INVARIANTS),
         "messages",
@@ -214,22 +214,58 @@ def test_groups_that_are_being_swept_away_are_no_finding(grouped_file):
     )
 
 
-def test_a_broken_foreign_key_of_the_applications_is_told(busy_file):
-    tables = [
-        "CREATE TABLE parent (id INTEGER PRIMARY KEY)",
-        "CREATE TABLE child (parent REFERENCES parent (id))",
-    ]
-    assert break_it(busy_file, *tables) == []  # that there are such tables is no finding
-    path = busy_file._store.path
-    busy_file.close()
+def test_the_applications_own_rows_may_refer_to_what_is_not_there(busy_file):
+    """SQLite allows it unless told otherwise, and the rows are not ours."""
+    assert (
+        break_it(
+            busy_file,
+            "CREATE TABLE parent (id INTEGER PRIMARY KEY)",
+            "CREATE TABLE child (parent REFERENCES parent (id))",
+            "INSERT INTO child (parent) VALUES (7)",
+        )
+        == []
+    )
+
+
+@pytest.fixture
+def sorted_file(tmp_path):
+    """A file whose application sorts an index by a collation of its own, and keeps queues in it."""
+    path = tmp_path / "shop.db"
     connection = dbapi.connect(str(path))
-    connection.execute("INSERT INTO child (parent) VALUES (7)")
+    connection.create_collation("by_length", lambda one, other: len(one) - len(other))
+    connection.execute("CREATE TABLE goods (name TEXT COLLATE by_length UNIQUE)")
+    connection.execute("INSERT INTO goods VALUES ('brush')")
     connection.commit()
     connection.close()
-    with sqsqlite.connect(path) as sqs:
-        assert [finding.what for finding in check(sqs._store)] == [
-            "row 1 of child refers to a row of parent that there is not"
-        ]
+    with sqsqlite.connect(path, adopt=True) as sqs:
+        sqs.create_queue("orders").send_many(["a", "b"])
+    return path
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_an_applications_collation_leaves_the_queues_tables_to_check(sorted_file, quick):
+    steps = []
+    with sqsqlite.connect(sorted_file) as sqs:
+        assert check(sqs._store, quick=quick, progress=steps.append) == []
+    pragma = "quick_check" if quick else "integrity_check"
+    assert steps[:2] == [
+        pragma,
+        f"{pragma} of the queues' tables alone (no such collation sequence: by_length)",
+    ]
+
+
+def test_damage_is_found_beside_an_applications_collation(sorted_file):
+    with sqsqlite.connect(sorted_file) as sqs:
+        page_size, page = (
+            rows(sqs, "PRAGMA page_size")[0][0],
+            rows(sqs, "SELECT rootpage FROM sqlite_schema WHERE name = 'sqs_ix_leases_age'")[0][0],
+        )
+    with sorted_file.open("r+b") as file:
+        file.seek((page - 1) * page_size + 3)
+        file.write(b"\0\0")  # the index has no entries any more
+    with sqsqlite.connect(sorted_file) as sqs:
+        findings = check(sqs._store)
+    assert "row 1 missing from index sqs_ix_leases_age" in " ".join(finding.what for finding in findings)
 
 
 def test_bodies_are_compared_only_on_demand(busy_file):
