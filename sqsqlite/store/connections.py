@@ -218,13 +218,23 @@ class Pool:
     def before_fork(self) -> None:
         self._gate.acquire()
         deadline = time.monotonic() + FORK_PATIENCE
-        while list(self._open):  # not its length: see `foreign.open_count`
+        while True:
             try:
                 self._forget(self._idle.pop())
+                continue
             except IndexError:
-                if time.monotonic() > deadline:
+                if not self._has_others_at_work() or time.monotonic() > deadline:
                     return
                 time.sleep(0.0005)
+
+    def _has_others_at_work(self) -> bool:
+        """Whether another thread has a connection. This thread forks, and goes on in its own block only afterwards."""
+        own = threading.get_ident()
+        # Not by length: see `foreign.open_count`.
+        return any(
+            not (connection.in_transaction and getattr(connection, "thread", 0) == own)
+            for connection in list(self._open)
+        )
 
     def after_fork_in_parent(self) -> None:
         self._gate.release()

@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import threading
 import time
 from uuid import UUID
@@ -56,12 +57,6 @@ class Child:
 def _patience(monkeypatch):
     """However slow the machine is, a fork waits until the transactions of other threads have ended."""
     monkeypatch.setattr(connections, "FORK_PATIENCE", 300)
-
-
-@pytest.fixture
-def impatience(monkeypatch, _patience):
-    """Where their own thread forks, they never do."""
-    monkeypatch.setattr(connections, "FORK_PATIENCE", 0.2)
 
 
 @pytest.fixture
@@ -220,7 +215,7 @@ REFUSED = "forked while a transaction was open"
     ],
     ids=["send", "receive", "attributes", "engine", "read_engine", "transaction", "connect"],
 )
-def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use, impatience):
+def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use):
     with sqs.transaction():
         queue.send("from the parent")
         child = Child(lambda: use(sqs, queue))
@@ -230,7 +225,7 @@ def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use, i
 
 
 @pytest.mark.parametrize("leave", ["commit", "rollback", "close"])
-def test_child_cannot_end_its_parents_transaction(sqs, queue, leave, impatience):
+def test_child_cannot_end_its_parents_transaction(sqs, queue, leave):
     """Whatever it does with the connection that it was born with, the parent's transaction is the parent's."""
     with sqs.transaction() as connection:
         queue.send("from the parent")
@@ -245,7 +240,7 @@ def test_child_cannot_end_its_parents_transaction(sqs, queue, leave, impatience)
     assert_whole(sqs)
 
 
-def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue, impatience):
+def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue):
     """As when a function that forks is called within one."""
 
     def work():
@@ -259,7 +254,19 @@ def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue, imp
     assert bodies(queue) == ["from the parent"]
 
 
-def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue, impatience):
+def test_program_started_inside_a_transaction_waits_for_nobody(sqs, queue):
+    """preexec_fn makes Python fork as such. The thread that forks can't end its block meanwhile."""
+    with sqs.transaction() as connection:
+        connection.execute("CREATE TABLE started (program)")
+        ended = subprocess.run(["true"], preexec_fn=lambda: None, check=True)
+        connection.execute("INSERT INTO started VALUES ('true')")
+        queue.send("started")
+    assert ended.returncode == 0
+    assert bodies(queue) == ["started"]
+    assert_whole(sqs)
+
+
+def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
     with contextlib.suppress(ZeroDivisionError), sqs.transaction():
         queue.send("rolled back")
         Child(lambda: None).outcome()
