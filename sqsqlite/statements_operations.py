@@ -276,7 +276,8 @@ WHERE l.id = :id
 
 # --- dump and load ----------------------------------------------------------------------------------------------
 
-LIST_QUEUE_NAMES = """
+LIST_EVERY_NAME = """
+-- Without bounds, unlike LIST_QUEUE_NAMES: a damaged row's name may be a BLOB, which no bound of text lets in.
 SELECT name FROM sqs_queues WHERE account_id = :account_id ORDER BY name
 """
 

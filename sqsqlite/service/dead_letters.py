@@ -67,7 +67,7 @@ def dead_letter_queues(store: "Store", caller: "Caller") -> list[DeadLetters]:
             found.setdefault(_name(target_arn), {})[source] = (0, None, None)
         for queue, source_arn, *counts in counted:
             found.setdefault(queue, {})[_name(source_arn)] = tuple(counts)
-        existing = {row[0] for row in connection.execute(sql.LIST_QUEUE_NAMES, account)}
+        existing = {row[0] for row in connection.execute(sql.LIST_EVERY_NAME, account)}
         rows = []
         for queue in sorted(found):
             exists = queue in existing

@@ -111,7 +111,7 @@ def _find(
 
 def _all_names(connection: "Connection", caller: "Caller") -> list[str]:
     where = {"account_id": caller.account_id}
-    return [row[0] for row in connection.execute(statements_operations.LIST_QUEUE_NAMES, where)]
+    return [row[0] for row in connection.execute(statements_operations.LIST_EVERY_NAME, where)]
 
 
 def _queue(
