@@ -106,7 +106,7 @@ class ManualClock:
         ValueError: `patience` is not more than 0.
     """
 
-    def __init__(self, now_ms: int = 1_800_000_000_000, *, patience: float = 600.0) -> None:
+    def __init__(self, now_ms: int = 1_800_000_000_000, *, patience: float = 60.0) -> None:
         if not patience > 0:
             raise ValueError(f"ManualClock(patience={patience!r}): seconds, more than 0, are allowed")
         self._now_ms = now_ms

@@ -74,7 +74,7 @@ def door(request):
 
 @pytest.fixture
 def clock():
-    return ManualClock()
+    return ManualClock(patience=600.0)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ class Cancelled(Exception):
 
 @pytest.fixture
 def clock():
-    return ManualClock()
+    return ManualClock(patience=600.0)
 
 
 @pytest.fixture

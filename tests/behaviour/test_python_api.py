@@ -16,7 +16,7 @@ from sqsqlite import ManualClock, errors
 
 @pytest.fixture
 def clock():
-    return ManualClock()
+    return ManualClock(patience=600.0)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def clock():
-    return ManualClock()
+    return ManualClock(patience=600.0)
 
 
 @pytest.fixture

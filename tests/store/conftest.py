@@ -11,7 +11,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def clock():
-    return sqsqlite.ManualClock()
+    return sqsqlite.ManualClock(patience=600.0)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from tests.new_files import lay
 
 @pytest.fixture
 def clock():
-    return sqsqlite.ManualClock()
+    return sqsqlite.ManualClock(patience=600.0)
 
 
 @pytest.fixture
