@@ -39,6 +39,8 @@ def test_native_lifts_only_what_exists_for_amazons_sake():
         "max_number_of_messages",
         "batch_entry_count",
         "batch_bytes",
+        "deleted_name_seconds",
+        "purge_interval_seconds",
     }
 
 
