@@ -115,6 +115,9 @@ def _list(name: str, shape: inspect.ListType, tree: Tree, action: str) -> list[A
 def _map(name: str, shape: inspect.DictType, tree: Tree, action: str) -> dict[str, Any] | None:
     element, key_name, value_name = _MAPS[name]
     found = tree.get(element)
+    if found is None and name == "Tags":
+        # TagQueue's alone: the Java SDKs that speak Query send it by the member's own name, and Amazon takes both.
+        found = tree.get(name)
     if not isinstance(found, dict):
         return None
     # An older form has one attribute, without an index.
