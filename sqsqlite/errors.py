@@ -345,6 +345,12 @@ class LostLease(LeaseLost, MessageNotInflight):
     code = MessageNotInflight.code
 
 
+class LostReceipt(LeaseLost, ReceiptHandleIsInvalid):
+    """A `ReceiptHandleIsInvalid` whose cause is a lost lease: of a ChangeMessageVisibilityBatch entry."""
+
+    code = ReceiptHandleIsInvalid.code
+
+
 class UnsettledBatch(LeaseLost, InvalidParameterValue):
     """A block would commit although a batch in it left entries unsettled.
 

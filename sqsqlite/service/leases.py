@@ -1,6 +1,6 @@
 """Settling: DeleteMessage, ChangeMessageVisibility and their batches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqsqlite.engine import settle
@@ -11,6 +11,7 @@ from sqsqlite.errors import (
     LeaseLost,
     LostLease,
     LostMessage,
+    LostReceipt,
     ReceiptHandleIsInvalid,
     SQSError,
 )
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 REASONS = {Lease.ENDED: "ended", Lease.REPLACED: "replaced", Lease.MOVED: "moved", Lease.GONE: "gone"}
 """`LeaseLost.reason` of each way to lose a lease."""
+
+_UNAVAILABLE = "Message does not exist or is not available for visibility timeout change"
 
 
 def delete_message(tx: "Transaction", request: "requests.DeleteMessage", caller: "Caller") -> Empty:
@@ -144,7 +147,7 @@ def change_message_visibility(
     Source: API_ChangeMessageVisibility; quotas, "Message visibility timeout".
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)
-    _change(tx, queue, request.receipt_handle, request.visibility_timeout)
+    _change(tx, queue, request.receipt_handle, request.visibility_timeout, _unavailable)
     return Empty()
 
 
@@ -156,7 +159,8 @@ def change_message_visibility_batch(
     failures: dict[str, SQSError] = {}
     for entry in request.entries:
         try:
-            _change(tx, queue, entry.receipt_handle, entry.check_entry(tx.settings.limits))
+            timeout = entry.check_entry(tx.settings.limits)
+            _change(tx, queue, entry.receipt_handle, timeout, _unavailable_entry)
         except SQSError as error:
             failures[entry.id] = error
     successful, failed = _divided(tx, request.entries, failures)
@@ -204,15 +208,18 @@ def _is_late_delete(
     return True
 
 
-def _change(tx: "Transaction", queue: Queue, handle: str, visibility_timeout: int) -> None:
+def _change(
+    tx: "Transaction",
+    queue: Queue,
+    handle: str,
+    visibility_timeout: int,
+    unavailable: Callable[[str, Lease], SQSError],
+) -> None:
     receipt = _receipt(tx, queue, handle)
     lease, received_at, _ = settle.classify(tx, queue, receipt)
     any_handle = not (tx.is_callers or tx.settings.strict_handles or queue.fifo)
     if lease is Lease.GONE or (any_handle and lease is Lease.MOVED):
-        raise LostMessage(
-            f"{_invalid(handle)} Message does not exist or is not available for visibility timeout change.",
-            REASONS[lease],
-        )
+        raise unavailable(handle, lease)
     if lease is not Lease.CURRENT and not any_handle:
         if not tx.settings.strict_handles:
             _expired(handle, lease)
@@ -226,6 +233,15 @@ def _change(tx: "Transaction", queue: Queue, handle: str, visibility_timeout: in
     _check_total(tx, received_at or receipt.received_at, visibility_timeout)
     # False only in compat="aws", for a message that is visible again: 200, and it stays so.
     settle.change_visibility(tx, queue, receipt, visibility_timeout, any_handle=any_handle)
+
+
+def _unavailable(handle: str, lease: Lease) -> SQSError:
+    return LostMessage(f"{_invalid(handle)} {_UNAVAILABLE}.", REASONS[lease])
+
+
+def _unavailable_entry(_handle: str, lease: Lease) -> SQSError:
+    """As recorded, Amazon answers a batch's entry with another code than a single call, and with these words alone."""
+    return LostReceipt(_UNAVAILABLE, REASONS[lease])
 
 
 def _too_old(tx: "Transaction", received_at: int) -> bool:

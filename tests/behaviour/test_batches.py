@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.behaviour.bound_queue import without_metadata
+from tests.behaviour.bound_queue import BoundQueue, without_metadata
+from tests.behaviour.moving import policy
 from tests.behaviour.refusals import does_not_exist, expired, refused
 
 BATCH_BYTES = 1_048_576
@@ -12,6 +13,7 @@ BAD_ID = (
     "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
     "It can be at most 80 letters long."
 )
+GONE = "Message does not exist or is not available for visibility timeout change"
 ACTIONS = {
     "send_message_batch": ("SendMessageBatchRequestEntry", {"MessageBody": "x"}),
     "delete_message_batch": ("DeleteMessageBatchRequestEntry", {"ReceiptHandle": "x"}),
@@ -293,7 +295,7 @@ def test_a_batch_gives_each_message_a_timeout_of_its_own(queue, clock):
     assert seen == [["a"], [], ["b"], ["c"]]
 
 
-@pytest.mark.rule("batch.17", "batch.18", "batch.26", "handle.6", "handle.15", "error.8")
+@pytest.mark.rule("batch.17", "batch.18", "batch.26", "batch.29", "handle.15", "error.8")
 def test_a_batch_changes_what_it_can(queue, clock):
     queue.send_all("a", "b", "c", "d")
     late, gone, fine, long = queue.receive(4)
@@ -307,12 +309,26 @@ def test_a_batch_changes_what_it_can(queue, clock):
     assert answer["Successful"] == [{"Id": "2"}]
     assert [(entry["Id"], entry["Code"], entry["SenderFault"]) for entry in answer["Failed"]] == [
         ("0", "AWS.SimpleQueueService.MessageNotInflight", True),
-        ("1", "InvalidParameterValue", True),
+        ("1", "ReceiptHandleIsInvalid", True),
         ("3", "InvalidParameterValue", True),
         ("4", "ReceiptHandleIsInvalid", True),
         ("5", "MissingParameter", True),
     ]
-    assert answer["Failed"][1]["Message"] == does_not_exist(gone)
+    assert answer["Failed"][1]["Message"] == GONE
+
+
+@pytest.mark.rule("batch.29")
+def test_a_batch_that_changes_moved_messages_calls_their_handles_invalid(aws):
+    """As for a deleted message. Alone, the same handle is an invalid parameter."""
+    dead = BoundQueue.create(aws, "dead")
+    queue = BoundQueue.create(aws, "q", RedrivePolicy=policy(dead))
+    queue.send()
+    handle = queue.receive_one(VisibilityTimeout=0)["ReceiptHandle"]
+    assert queue.receive() == []
+    answer = queue.change_batch((handle, 5))
+    assert without_metadata(answer) == {"Failed": [failure("0", "ReceiptHandleIsInvalid", GONE)]}
+    with refused(aws, "InvalidParameterValueException", does_not_exist({"ReceiptHandle": handle})):
+        queue.change({"ReceiptHandle": handle}, 5)
 
 
 @pytest.mark.rule("batch.26", "batch.27")

@@ -69,13 +69,18 @@ class Block:
         return {}
 
     def change(self, QueueUrl, ReceiptHandle, VisibilityTimeout):
-        return self._change(self.state.queue(QueueUrl), ReceiptHandle, VisibilityTimeout)
+        return self._change(
+            self.state.queue(QueueUrl), ReceiptHandle, VisibilityTimeout, settling.unavailable
+        )
 
     def change_batch(self, QueueUrl, Entries):
         queue = self.state.queue(QueueUrl)
         sending.check_batch("ChangeMessageVisibilityBatchRequestEntry", Entries)
         return self._each(
-            Entries, lambda entry: self._change(queue, entry["ReceiptHandle"], entry["VisibilityTimeout"])
+            Entries,
+            lambda entry: self._change(
+                queue, entry["ReceiptHandle"], entry["VisibilityTimeout"], settling.unavailable_entry
+            ),
         )
 
     def send(self, **params):
@@ -110,7 +115,7 @@ class Block:
         text = "Message does not exist." if standing == "gone" else "The receipt handle has expired."
         return bad_value(handle, "ReceiptHandle", text).because(standing)
 
-    def _change(self, queue, handle, timeout):
+    def _change(self, queue, handle, timeout, unavailable):
         state = self.state
         if not handle:
             raise missing("ReceiptHandle")
@@ -119,8 +124,7 @@ class Block:
         standing = settling.standing_of(state, queue, handle, receipt.message)
         state.happened[f"change in a block: {standing}"] += 1
         if standing == "gone":
-            reason = "Message does not exist or is not available for visibility timeout change."
-            raise bad_value(handle, "ReceiptHandle", reason).because(standing)
+            raise unavailable(handle).because(standing)
         if standing != "current" and state.compat == "aws":
             raise self._lost_delete(handle, standing)
         if standing != "current":

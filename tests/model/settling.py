@@ -15,6 +15,8 @@ from tests.model.state import (
     missing,
 )
 
+_UNAVAILABLE = "Message does not exist or is not available for visibility timeout change"
+
 
 def delete_message(state, QueueUrl, ReceiptHandle):
     queue = state.queue(QueueUrl)
@@ -37,7 +39,7 @@ def delete_message_batch(state, QueueUrl, Entries):
 
 def change_message_visibility(state, QueueUrl, ReceiptHandle, VisibilityTimeout):
     queue = state.queue(QueueUrl)
-    return _change(state, queue, ReceiptHandle, VisibilityTimeout)
+    return _change(state, queue, ReceiptHandle, VisibilityTimeout, unavailable)
 
 
 def change_message_visibility_batch(state, QueueUrl, Entries):
@@ -51,7 +53,7 @@ def _change_entry(state, queue, entry):
         raise missing("ReceiptHandle")
     if "VisibilityTimeout" not in entry:
         raise missing("VisibilityTimeout")
-    return _change(state, queue, entry["ReceiptHandle"], entry["VisibilityTimeout"])
+    return _change(state, queue, entry["ReceiptHandle"], entry["VisibilityTimeout"], unavailable_entry)
 
 
 def find_receipt(state, queue, handle):
@@ -112,7 +114,15 @@ def _delete(state, queue, handle):
     return {}
 
 
-def _change(state, queue, handle, timeout):
+def unavailable(handle):
+    return bad_value(handle, "ReceiptHandle", f"{_UNAVAILABLE}.")
+
+
+def unavailable_entry(_handle):
+    return Refusal("ReceiptHandleIsInvalid", _UNAVAILABLE)
+
+
+def _change(state, queue, handle, timeout, unavailable):
     if not handle:
         raise missing("ReceiptHandle")
     check_timeout(timeout)
@@ -121,8 +131,7 @@ def _change(state, queue, handle, timeout):
     standing = standing_of(state, queue, handle, message)
     state.happened[f"change by a handle: {standing}"] += 1
     if standing == "gone" or (standing == "moved" and _lenient(state, queue)):
-        reason = "Message does not exist or is not available for visibility timeout change."
-        raise bad_value(handle, "ReceiptHandle", reason)
+        raise unavailable(handle)
     if standing != "current" and not _lenient(state, queue):
         if state.compat == "aws":
             raise _expired(handle)
