@@ -175,7 +175,7 @@ class ResourceNotFoundException(SQSError):
 
 
 class InvalidMessageContents(SQSError):
-    """A body or attribute value has a character that SQS does not allow."""
+    """A body has a character that SQS does not allow."""
 
     query_code = "InvalidMessageContents"
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 import msgspec
 
 from sqsqlite.digests import has_valid_characters
-from sqsqlite.errors import InvalidMessageContents, InvalidParameterValue, UnsupportedOperation
+from sqsqlite.errors import InvalidParameterValue, UnsupportedOperation
 from sqsqlite.limits import Limits
 
 TRACE_HEADER = "AWSTraceHeader"  # the one system attribute that a sender may set
@@ -50,8 +50,7 @@ def check_attributes(attributes: Attributes, limits: Limits) -> None:
     """Check a message's own attributes: how many, then each one's name, type and value.
 
     Raises:
-        InvalidParameterValue: too many, or a name, type or value that is not allowed.
-        InvalidMessageContents: a value has a forbidden character.
+        InvalidParameterValue: too many, or a name, type or value that is not allowed, or a forbidden character.
         UnsupportedOperation: a list value.
     """
     if len(attributes) > limits.message_attribute_count:
@@ -69,8 +68,7 @@ def check_system_attributes(attributes: Attributes) -> None:
     """Check the attributes that a sender sets for the system: AWSTraceHeader, a String, and no other.
 
     Raises:
-        InvalidParameterValue: another name or type, or an empty value.
-        InvalidMessageContents: the value has a forbidden character.
+        InvalidParameterValue: another name or type, an empty value, or a forbidden character.
     Source: API_SendMessage, MessageSystemAttributes.
     """
     for name, value in attributes.items():
@@ -141,8 +139,9 @@ def _check_value(name: str, value: MessageAttributeValue, limits: Limits) -> Non
 
 
 def _check_characters(name: str, value: str) -> None:
+    # Not a body's InvalidMessageContents: recorded of Amazon.
     if not has_valid_characters(value):
-        raise InvalidMessageContents(f"The value of message attribute '{name}' has invalid characters.")
+        raise InvalidParameterValue(f"The value of message attribute '{name}' has invalid characters.")
 
 
 def _check_number(name: str, value: str, limits: Limits) -> None:

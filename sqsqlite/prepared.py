@@ -71,7 +71,7 @@ def prepare_message(
     Raises:
         MissingParameter: an empty body.
         InvalidParameterValue: size, attributes, ids or delay out of what is allowed.
-        InvalidMessageContents: a forbidden character.
+        InvalidMessageContents: a forbidden character in the body.
         UnsupportedOperation: attributes with list values.
     Source: API_SendMessage; what depends on the queue's type is in `check_queue_type`.
     """

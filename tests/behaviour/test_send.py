@@ -77,8 +77,10 @@ def test_a_body_comes_back_as_it_was_sent(queue, body, digest):
 def test_a_character_that_sqs_does_not_allow_is_refused(queue, character):
     with refused(queue.client, "InvalidMessageContents", re.compile("Invalid characters found")):
         queue.send(f"before {character} after")
-    with refused(queue.client, "InvalidMessageContents", re.compile("has invalid characters")):
+    with refused(queue.client, INVALID, re.compile("has invalid characters")):
         queue.send("hello", MessageAttributes={"a": string(character)})
+    with refused(queue.client, INVALID, re.compile("has invalid characters")):
+        queue.send("hello", MessageSystemAttributes={"AWSTraceHeader": string(character)})
     assert queue.counts == (0, 0, 0)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sqsqlite.errors import InvalidMessageContents, InvalidParameterValue, UnsupportedOperation
+from sqsqlite.errors import InvalidParameterValue, UnsupportedOperation
 from sqsqlite.limits import SQS
 from sqsqlite.message_attributes import (
     MessageAttributeValue,
@@ -113,7 +113,7 @@ def test_list_values_are_refused(lists):
 
 @pytest.mark.rule("metadata.26")
 def test_values_have_the_characters_of_bodies():
-    with pytest.raises(InvalidMessageContents, match="'a'"):
+    with pytest.raises(InvalidParameterValue, match="'a'"):
         check_attributes({"a": text("x\x00")}, SQS)
 
 
@@ -177,7 +177,7 @@ def test_the_trace_header_is_the_one_system_attribute():
     ):
         with pytest.raises(InvalidParameterValue, match=next(iter(attributes))):
             check_system_attributes(attributes)
-    with pytest.raises(InvalidMessageContents):
+    with pytest.raises(InvalidParameterValue):
         check_system_attributes({"AWSTraceHeader": text("\x01")})
 
 
