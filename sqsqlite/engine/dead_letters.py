@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queue | None:
-    """The queue that the RedrivePolicy names, if it exists (a queue deleted and made again has the same name)."""
+    """The queue that the RedrivePolicy names, if it exists (a queue deleted and made again has the same name).
+
+    None where it names its own queue, as compat="aws" allows: what fails there has nowhere to go.
+    """
     if target_arn is None:
         return None
     target = find_queue(tx.execute, target_arn)

@@ -24,6 +24,8 @@ def check(
 ) -> None:
     """Refuse a RedrivePolicy whose target is missing, of the other type, this queue itself, or doesn't permit it.
 
+    compat="aws" takes the queue itself, as Amazon does; what fails there stays receivable.
+
     Raises:
         InvalidParameterValue: with the policy and the reason.
     Source: developer guide, "Using dead-letter queues".
@@ -43,7 +45,7 @@ def check(
         raise attributes.redrive_policy_error(
             policy, "Dead-letter queue must be same type of queue as the source."
         )
-    if target["name"] == name:
+    if target["name"] == name and tx.settings.compat != "aws":
         raise attributes.redrive_policy_error(
             policy, "Dead letter target must not be the source queue itself."
         )

@@ -119,6 +119,26 @@ def test_a_queue_is_not_its_own_dead_letter_queue(queue):
         queue.set(RedrivePolicy=policy(queue.arn, 3))
 
 
+@pytest.mark.rule("redrive.27", "redrive.28")
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_amazons_queue_may_be_its_own_dead_letter_queue(aws, clock, suffix):
+    """What fails stays receivable: one receive follows another, and nothing counts as moved."""
+    queue = (BoundQueue.create_fifo if suffix else BoundQueue.create)(aws, f"q{suffix}")
+    queue.set(RedrivePolicy=policy(queue.arn, 1))
+    assert json.loads(queue.attributes("All")["RedrivePolicy"]) == policy(queue.arn, 1)
+    assert aws.list_dead_letter_source_queues(QueueUrl=queue.url)["queueUrls"] == [queue.url]
+    for body in ("a", "b"):
+        queue.send(body, **{"MessageGroupId": "g"} if suffix else {})
+    for count in ("1", "2", "3"):
+        received = queue.receive(10)
+        assert [(one["Body"], one["Attributes"]["ApproximateReceiveCount"]) for one in received] == [
+            ("a", count),
+            ("b", count),
+        ]
+        assert not any("DeadLetterQueueSourceArn" in one["Attributes"] for one in received)
+        clock.advance(30)
+
+
 def test_a_refused_policy_leaves_the_old_one(source):
     before = source.attributes("All")
     with refused(source.client, INVALID, re.compile("Dead letter target does not exist")):

@@ -128,7 +128,7 @@ def _redrive_policy(state, name, text, fifo):
         raise bad_value(text, "RedrivePolicy", "Dead letter target does not exist.")
     if target.fifo != fifo:
         raise bad_value(text, "RedrivePolicy", "Dead-letter queue must be same type of queue as the source.")
-    if target.name == name or not _allows(target, arn_of(name)):
+    if (target.name == name and state.compat != "aws") or not _allows(target, arn_of(name)):
         raise invalid(f"Value {text} for parameter RedrivePolicy is invalid. Reason: ", whole=False)
     return json.dumps({"deadLetterTargetArn": target.arn, "maxReceiveCount": int(count)})
 
