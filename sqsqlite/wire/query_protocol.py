@@ -14,7 +14,7 @@ from sqsqlite.responses import Empty, Response
 from sqsqlite.wire.exchange import Answer, Exchange
 from sqsqlite.wire.form import to_members, to_tree
 from sqsqlite.wire.urlencoded import parse_form
-from sqsqlite.wire.xml import elements, escape
+from sqsqlite.wire.xml import MAPS, elements, escape
 
 _VERSIONS = ("2012-11-05", "2011-10-01", "2009-02-01", "2008-01-01")
 _WITHOUT_QUEUE = ("CreateQueue", "ListQueues")
@@ -129,9 +129,27 @@ def _as_json(exchange: Exchange, action: str, response: Response, members: dict[
     if not isinstance(response, Empty):
         if "Messages" in members:
             members = {"messages": members["Messages"]}
-        envelope[f"{action}Result"] = members
+        envelope[f"{action}Result"] = _nested(members)
     envelope["ResponseMetadata"] = {"RequestId": exchange.request_id}
     return {f"{action}Response": envelope}
+
+
+def _nested(members: dict[str, Any]) -> dict[str, Any]:
+    """The members as XML nests them: a map is a list of its pairs."""
+    return {name: _member(name, value) for name, value in members.items()}
+
+
+def _member(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_item(item) for item in value]
+    if isinstance(value, dict) and name in MAPS:
+        _, key_name, value_name = MAPS[name]
+        return [{key_name: key, value_name: _item(item)} for key, item in value.items()]
+    return _item(value)
+
+
+def _item(value: Any) -> Any:
+    return _nested(value) if isinstance(value, dict) else value
 
 
 def _json(exchange: Exchange, status: int, content: dict[str, Any]) -> Answer:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-_MAPS = {
+# By the member's name: what stands for it, and for the key and value of each of its pairs.
+MAPS = {
     "Attributes": ("Attribute", "Name", "Value"),
     "MessageAttributes": ("MessageAttribute", "Name", "Value"),
     "Tags": ("Tag", "Key", "Value"),
@@ -36,8 +37,8 @@ def _member(name: str, value: Any, action: str) -> str:
     if isinstance(value, list):
         element = f"{action}ResultEntry" if name == "Successful" else _LISTS.get(name, name)
         return "".join(_element(element, item, action) for item in value)
-    if isinstance(value, dict) and name in _MAPS:
-        element, key_name, value_name = _MAPS[name]
+    if isinstance(value, dict) and name in MAPS:
+        element, key_name, value_name = MAPS[name]
         return "".join(
             f"<{element}>{_element(key_name, key, action)}{_element(value_name, item, action)}</{element}>"
             for key, item in value.items()
