@@ -74,7 +74,7 @@ def dump(
         found = [
             row for name in names if (row := _find(connection, name, caller, passed_by, bool(queue_urls)))
         ]
-        rows = {row["id"]: row for row in found}
+        rows = {row["id"]: _as_called(row, passed_by) for row in found}
         lines = {}
         for row in list(rows.values()):
             try:
@@ -107,6 +107,18 @@ def _find(
             raise
         passed_by(f"queue {name!r} is damaged: its name is none that a queue can have")
     return None
+
+
+def _as_called(row: dict[str, Any], passed_by: Callable[[str], None]) -> dict[str, Any]:
+    """The row with the type that the queue's name has: under that name `load` makes no queue of the other type."""
+    fifo = row["name"].endswith(".fifo")
+    if bool(row["fifo"]) == fifo:
+        return row
+    kind = "FIFO" if fifo else "standard"
+    passed_by(
+        f"queue {row['name']} is damaged: its type contradicts its name; it is dumped as a {kind} queue"
+    )
+    return {**row, "fifo": int(fifo)}
 
 
 def _all_names(connection: "Connection", caller: "Caller") -> list[str]:
@@ -285,7 +297,7 @@ def _provenance(found: Stored) -> Provenance | None:
 def _deduplications(
     connection: "Connection", rows: list[dict[str, Any]], now_ms: int, passed_by: Callable[[str], None]
 ) -> Iterator[DumpedDeduplication]:
-    queues = {row["epoch_id"]: row["name"] for row in rows}
+    queues = {row["epoch_id"]: row["name"] for row in rows if row["fifo"]}
     bounds = {"epoch_ids": json.dumps(list(queues)), "now_ms": now_ms}
     try:
         for epoch_id, *found in connection.execute(statements_operations.DUMP_DEDUPLICATIONS, bounds):

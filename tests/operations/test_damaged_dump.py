@@ -157,3 +157,32 @@ def test_what_load_would_refuse_is_none_of_the_lines(sqs, tmp_path, clock, state
     with sqsqlite.connect(tmp_path / "new.db", clock=clock) as new:
         load(new._store, lines, LOCAL)
         assert {"1", "3", "4", "5"} <= {message.body for message in new.queue("steps.fifo").peek(10)}
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("UPDATE sqs_queues SET fifo = 1 WHERE name = 'orders'", "standard"),
+        ("UPDATE sqs_queues SET name = 'renamed' WHERE name = 'steps.fifo'", "standard"),
+        ("UPDATE sqs_queues SET fifo = 0 WHERE name = 'steps.fifo'", "FIFO"),
+    ],
+)
+def test_a_queue_whose_type_contradicts_its_name_is_dumped_as_it_is_called(
+    sqs, queue, tmp_path, clock, statement, kind
+):
+    """Under that name `load` makes no other, and would refuse the whole dump."""
+    queue.send("one")
+    sqs.create_queue("steps.fifo", fifo=True).send("two", group_id="g", deduplication_id="d")
+    with sqs.transaction() as connection:
+        connection.execute(statement)
+    told: list[str] = []
+    lines = [encode(line) for line in dump(sqs._store, (), LOCAL, passed_by=told.append)]
+    [line] = told
+    assert line.endswith(f"is damaged: its type contradicts its name; it is dumped as a {kind} queue")
+    with sqsqlite.connect(tmp_path / "new.db", clock=clock) as new:
+        loaded = load(new._store, lines, LOCAL)
+        assert (loaded.messages, loaded.warnings) == (2, [])
+        assert {one.body: one.group_id for each in new.queues() for one in each.receive()} == {
+            "one": None,
+            "two": "g",
+        }
