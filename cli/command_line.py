@@ -12,6 +12,7 @@ import click
 
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import DEFAULT_PATH
+from sqsqlite.cli.screen import on_screen
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class CommandLine:
     def say(self, text: str) -> None:
         """Words for the human at the terminal: on standard error, nothing with --quiet."""
         if not self.options.get("quiet"):
-            click.echo(text, err=True)
+            click.echo(on_screen(text), err=True)
 
     def say_problems(self, problems: Iterable[str]) -> None:
         """A line each, whatever the files are called."""
@@ -202,7 +203,7 @@ class CommandLine:
     def say_path(self) -> None:
         """With --verbose: which file is used."""
         if self.options.get("verbose"):
-            click.echo(f"file: {self.path.absolute()}", err=True)
+            click.echo(on_screen(f"file: {self.path.absolute()}"), err=True)
 
     def confirm(self, question: Callable[[], str] | str, *, yes: bool) -> None:
         """Ask before something that can't be undone, unless --yes was given.

@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from sqsqlite.cli.screen import on_screen
 from sqsqlite.errors import Busy, ParamValidationError, SchemaTooOld, SQSError, SQSQLiteError, by_query_code
 
 FAILED = 1
@@ -43,7 +44,8 @@ class Failure(click.ClickException):
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - Click's signature
         if self.message:
-            click.echo(click.style(self.message, fg="red") if self.coloured else self.message, err=True)
+            text = on_screen(self.message)
+            click.echo(click.style(text, fg="red") if self.coloured else text, err=True)
 
 
 def failure_of(error: SQSQLiteError) -> Failure:

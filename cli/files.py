@@ -12,6 +12,7 @@ from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
 from sqsqlite.cli.options import given
 from sqsqlite.cli.progress import Progress
 from sqsqlite.cli.queue_names import QueueName
+from sqsqlite.cli.screen import on_screen
 
 if TYPE_CHECKING:
     from sqsqlite.service.check import Finding
@@ -161,7 +162,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
     finally:
         progress.clear()
         for told in damaged:
-            click.echo(f"damaged: {told}", err=True)
+            click.echo(on_screen(f"damaged: {told}"), err=True)
     line.say(progress.summary)
     if damaged:
         raise Failure(f"{line.path}: damaged: what could not be read is not in the dump", PARTIAL)

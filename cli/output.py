@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.failures import Failure
 from sqsqlite.cli.printed import search
+from sqsqlite.cli.screen import on_screen
 
 if TYPE_CHECKING:
     from sqsqlite.cli.table import Column, Table
@@ -20,6 +21,8 @@ Row = Mapping[str, Any]
 
 class Output:
     """Prints data, and nothing else, to standard output or to a file.
+
+    A file or a pipe gets the data as it is. On a terminal the marks that would steer it are written out.
 
     Args:
         form: json, jsonl, table, csv or text; None lets the kind of data and the terminal decide.
@@ -180,7 +183,11 @@ class Output:
             self._some_rows(rows, (), form)
 
     def _line(self, text: str) -> None:
-        self._out.write(text + "\n")
+        self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        out = self._out
+        out.write(on_screen(text) if out.isatty() else text)
 
     def _csv(self, rows: Iterable[Any], names: Sequence[str] = ()) -> None:
         import csv
@@ -193,12 +200,12 @@ class Output:
                 columns = list(row) if isinstance(row, Mapping) else ["value"]
                 writer.writerow(columns)
             writer.writerow([cell_text(value) for value in _cells(row, columns)])
-            self._out.write(buffer.getvalue())
+            self._write(buffer.getvalue())
             buffer.seek(0)
             buffer.truncate()
         if columns and not count:
             writer.writerow(columns)
-            self._out.write(buffer.getvalue())
+            self._write(buffer.getvalue())
 
     def _table(self, rows: list[Any], columns: "Sequence[Column]") -> None:
         from sqsqlite.cli.table import Table, plain_columns
@@ -225,7 +232,8 @@ class Output:
     def _table_lines(self, table: "Table", rows: list[Any], *, heading: bool) -> None:
         names = [column.name for column in table.columns]
         for line in table.lines([_cells(row, names) for row in rows]):
-            self._line(_bold(line) if heading and self.is_terminal and self._coloured else line)
+            # The cells hold no mark that steers a terminal any more, and these are ours.
+            self._out.write((_bold(line) if heading and self.is_terminal and self._coloured else line) + "\n")
             heading = False
 
 

@@ -1,5 +1,6 @@
 """`sqsqlite report`: the backlog and all about it, by Spark."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import given
 from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.report_columns import columns_of
+from sqsqlite.cli.screen import on_screen
 from sqsqlite.cli.since import Since, SinceType
 from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
 
@@ -228,7 +230,7 @@ def _write_parquet(frame: "DataFrame", folder: str) -> None:
 
 def _write(text: str, path: str | None) -> None:
     if path in (None, "-"):
-        click.echo(text, nl=False)
+        click.echo(on_screen(text) if sys.stdout.isatty() else text, nl=False)
         return
     try:
         Path(str(path)).write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ from sqsqlite.cli.keys import Wait, quit_key
 from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.queues import counts_columns, target_name
+from sqsqlite.cli.screen import on_screen
 from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
             rows.sort(key=lambda row: row[_SORTS[sort]], reverse=sort != "name")
             if screen:
                 click.clear()
-                click.echo(f"{line.path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}  (q ends it)\n")
+                path = on_screen(str(line.path))
+                click.echo(f"{path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}  (q ends it)\n")
             line.output.rows(rows, [*counts_columns(), *_RATES], default="table")
             line.output.flush()
             if once:

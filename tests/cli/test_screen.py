@@ -1,0 +1,89 @@
+"""What reaches a terminal can't steer it; a pipe and a file get the data as it is."""
+
+import json
+import os
+import pty
+import re
+import sys
+
+import pytest
+
+from sqsqlite.cli import main
+
+# Sets the colours by C1's CSI, then shows "gpj.exe" as "exe.jpg", then DEL; all of them SQS accepts in a body.
+BODY = "\x9b31mred\x85\u202egpj.exe\u202c\u2066x\u2069\u200e\u200f\u061c\x7f\rback\nnext\tö\U0001f600"
+STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+PRINTED = [
+    ("peek", "orders"),
+    ("peek", "orders", "--output", "json"),
+    ("peek", "orders", "--output", "jsonl"),
+    ("peek", "orders", "--output", "csv"),
+    ("peek", "orders", "--output", "text"),
+    ("peek", "orders", "--output", "table"),
+    ("peek", "orders", "--query", "[].body"),
+    ("receive-message", "--queue-url", "orders"),
+    ("receive-message", "--queue-url", "orders", "--output", "text", "--query", "Messages[].Body"),
+]
+
+
+@pytest.fixture
+def orders(sqs):
+    queue = sqs.queue("orders")
+    queue.send(BODY)
+    return queue
+
+
+@pytest.fixture
+def terminal(path, monkeypatch):
+    """`terminal("peek", "orders")` runs the command on a terminal and gives what it shows."""
+
+    def run(*words, out=None):
+        seen, end = pty.openpty()
+        name = os.ttyname(end)
+        with os.fdopen(end, "w", encoding="utf-8", newline="\n") as screen, monkeypatch.context() as patched:
+            patched.setenv("COLUMNS", "1000")
+            patched.setattr(sys, "stdout", screen)
+            patched.setattr(sys, "stderr", screen)
+            with pytest.raises(SystemExit):
+                main(["--db", str(path), "--no-color", *words, *(["--out", name] if out else [])])
+            screen.flush()
+            shown = os.read(seen, 1 << 20).decode()
+        os.close(seen)
+        return shown.replace("\r\n", "\n")  # the terminal's own
+
+    return run
+
+
+@pytest.mark.parametrize("words", PRINTED, ids=" ".join)
+def test_nothing_steers_a_terminal(orders, terminal, words):
+    shown = terminal(*words)
+    assert not STEERING.findall(shown)
+    assert "\r" not in shown
+    assert re.search(r"\\(u00|x)9b31m.*\\u202e", shown)
+
+
+def test_json_on_a_terminal_is_the_same_data(orders, terminal):
+    assert json.loads(terminal("peek", "orders", "--output", "jsonl"))["body"] == BODY
+    assert "ö\U0001f600" in terminal("peek", "orders", "--output", "jsonl")
+
+
+def test_a_terminal_that_out_names_is_one_too(orders, terminal):
+    assert not STEERING.findall(terminal("peek", "orders", "--output", "csv", out=True))
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
+def test_a_pipe_and_a_file_get_the_data_as_it_is(orders, run, tmp_path, form):
+    file = tmp_path / "out"
+    run("peek", "orders", "--output", form, "--out", file)
+    expected = BODY if form == "csv" else json.dumps(BODY, ensure_ascii=False)
+    assert expected in file.read_bytes().decode()
+    assert expected in run("peek", "orders", "--output", form).out
+
+
+def test_words_about_input_do_not_steer_it_either(orders, run):
+    """A line that names something unknown is quoted on standard error."""
+    line = json.dumps({"body": "x", "a\x9b31m\u202eb": 1})
+    said = run("send", "orders", "-", "--jsonl", input=line)
+    assert said.code == 1
+    assert "a\\u009b31m\\u202eb: unknown" in said.err
