@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from sqsqlite.store.store import Store
     from sqsqlite.wire.access import Access
+    from sqsqlite.wire.counts import Counts
     from sqsqlite.wire.key_file import KeyFile
     from sqsqlite.wire.latch import Latch
     from sqsqlite.wire.processes import Ready
@@ -105,10 +106,11 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     if not keyed:
         _refuse_strangers(options["host"])
     from sqsqlite.wire.latch import Latch
+    from sqsqlite.wire.metrics import shared_counts
 
     with _listen(options["host"], options["port"]) as listener, _log(options["log"]) as log:
         line.open(create=True)
-        opened = _Opened(listener, log, key_file, Latch(is_set=keyed))
+        opened = _Opened(listener, log, key_file, Latch(is_set=keyed), shared_counts(options["processes"]))
         _run(line, options, opened, lambda: _announce(line, options, listener, keyed))
 
 
@@ -119,11 +121,12 @@ class _Opened(NamedTuple):
     log: TextIO | None
     key_file: "KeyFile | None"
     latch: "Latch"
+    counts: "Counts"
 
 
 def _run(line: CommandLine, options: dict[str, Any], opened: _Opened, announce: Callable[[], None]) -> None:
     if options["processes"] == 1:
-        server = _server(line, options, opened)
+        server = _server(line, options, opened, 0)
         stopper = Stopper(server)
         with handled_by(stopper, signal.SIGINT, signal.SIGTERM):
             announce()
@@ -134,7 +137,10 @@ def _run(line: CommandLine, options: dict[str, Any], opened: _Opened, announce: 
     from sqsqlite.wire.processes import supervise
 
     exit_code = supervise(
-        options["processes"], lambda ready: _work(line, options, opened, ready), announce, line.say
+        options["processes"],
+        lambda place, ready: _work(line, options, opened, place, ready),
+        announce,
+        line.say,
     )
     if exit_code:
         raise Failure("", exit_code)
@@ -248,8 +254,9 @@ def _announce(line: CommandLine, options: dict[str, Any], listener: "socket.sock
         )
 
 
-def _server(line: CommandLine, options: dict[str, Any], opened: _Opened) -> "Server":
+def _server(line: CommandLine, options: dict[str, Any], opened: _Opened, place: int) -> "Server":
     from sqsqlite.wire.application import Options
+    from sqsqlite.wire.metrics import Metrics
     from sqsqlite.wire.server import Server, ServerOptions
 
     served = ServerOptions(
@@ -263,8 +270,9 @@ def _server(line: CommandLine, options: dict[str, Any], opened: _Opened) -> "Ser
         metrics_for_all=options["metrics_for_all"],
         allowed_hosts=options["allowed_hosts"],
     )
+    metrics = Metrics(opened.counts, place)
     store = line.open()
-    return Server(store, served, _access(store, options, opened, served), opened.listener)
+    return Server(store, served, _access(store, options, opened, served), opened.listener, metrics)
 
 
 def _access(store: "Store", options: dict[str, Any], opened: _Opened, served: "ServerOptions") -> "Access":
@@ -284,10 +292,10 @@ def _access(store: "Store", options: dict[str, Any], opened: _Opened, served: "S
     return access if limit is None else Throttled(access, limit / options["processes"])
 
 
-def _work(line: CommandLine, options: dict[str, Any], opened: _Opened, ready: "Ready") -> int:
+def _work(line: CommandLine, options: dict[str, Any], opened: _Opened, place: int, ready: "Ready") -> int:
     """One process of several. It makes no file: where the one that the others serve has gone, it can't start."""
     try:
-        server = _server(line, options, opened)
+        server = _server(line, options, opened, place)
         stopper = Stopper(server)
         with handled_by(stopper, signal.SIGTERM):
             ready(server.stop)

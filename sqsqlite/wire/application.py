@@ -87,7 +87,7 @@ class Application:
 
     def start(self) -> None:
         """Begin: within the event loop that the requests come in."""
-        self._operations = Operations(self._store, self._metrics.commits.observe)
+        self._operations = Operations(self._store, self._metrics.commits.observe, self._metrics.waits)
 
     def end_waits(self) -> None:
         """Answer the long polls now; new ones don't wait."""

@@ -21,12 +21,14 @@ _READERS = 4
 
 
 class Operations:
-    """The operations of one store, in one event loop. `committing`: see `Commits`."""
+    """The operations of one store, in one event loop. `committing`: see `Commits`; `waiting`: see `Polls`."""
 
-    def __init__(self, store: "Store", committing: Callable[[int], object]) -> None:
+    def __init__(
+        self, store: "Store", committing: Callable[[int], object], waiting: Callable[[int], object]
+    ) -> None:
         self.store = store
         self._commits = Commits(store, committing)
-        self._polls = Polls(store, self._commits)
+        self._polls = Polls(store, self._commits, waiting)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
 
     async def execute(self, request: "Request", caller: "Caller", client: Client) -> "Response":

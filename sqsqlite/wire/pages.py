@@ -2,7 +2,6 @@
 
 import asyncio
 import ipaddress
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqsqlite.errors import SQSQLiteError
@@ -28,7 +27,6 @@ class Pages:
 
     Args:
         counted: the server's own metrics.
-        waiting: gives the long polls that wait at this moment.
         metrics_for_all: answer /metrics to other machines too.
         hosts: the names by which it may be asked for /metrics otherwise; None: those of loopback alone.
     """
@@ -37,14 +35,12 @@ class Pages:
         self,
         store: "Store",
         counted: Metrics,
-        waiting: Callable[[], int],
         *,
         metrics_for_all: bool,
         hosts: Hosts | None = None,
     ) -> None:
         self._store = store
         self._counted = counted
-        self._waiting = waiting
         self._metrics_for_all = metrics_for_all
         self._hosts = hosts or Hosts()
 
@@ -81,7 +77,6 @@ class Pages:
             return _answer(exchange, 503, "The file can't be read.\n")
         own = [
             *self._counted.lines(),
-            *gauge("sqsqlite_waiting_polls", "Long polls that wait for messages.", self._waiting()),
             *gauge("sqsqlite_wal_bytes", "Size of the write-ahead log.", self._wal_bytes()),
         ]
         return _answer(exchange, 200, "\n".join([*own, *lines, ""]), CONTENT_TYPE)

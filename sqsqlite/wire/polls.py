@@ -172,14 +172,18 @@ class _Line:
 class Polls:
     """All receives of one server.
 
+    Args:
+        waiting: told of each poll that begins to wait, as 1, and of each that ends, as -1.
+
     Attributes:
         lines: by queue id, those that have somebody waiting.
         is_closing: waits end now.
     """
 
-    def __init__(self, store: "Store", commits: "Commits") -> None:
+    def __init__(self, store: "Store", commits: "Commits", waiting: Callable[[int], object]) -> None:
         self.store = store
         self.lines: dict[int, _Line] = {}
+        self._waiting = waiting
         self.is_closing = False
         self._commits = commits
         self._alarm = Alarm(store.clock, self._ring)
@@ -222,7 +226,11 @@ class Polls:
         line.waiting.append(poll)
         line.kicked.set()
         client.gone().add_done_callback(lambda _: self._left(line, poll))
-        return await poll.answer
+        self._waiting(1)
+        try:
+            return await poll.answer
+        finally:
+            self._waiting(-1)
 
     def _line(self, queue_id: int, epoch_id: int) -> _Line:
         line = self.lines.get(queue_id)

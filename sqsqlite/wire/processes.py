@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -28,12 +29,13 @@ Ready = Callable[[Callable[[], object]], None]
 
 
 def supervise(
-    count: int, work: Callable[[Ready], int], serving: Callable[[], object], say: Callable[[str], object]
+    count: int, work: Callable[[int, Ready], int], serving: Callable[[], object], say: Callable[[str], object]
 ) -> int:
     """Run `work` in so many processes until SIGINT or SIGTERM, which each of them gets as a SIGTERM.
 
     Args:
-        work: serves until it is told to end, and gives an exit code. SIGTERM is its own to handle.
+        work: serves until it is told to end, and gives an exit code. SIGTERM is its own to handle. Its first
+            argument is the number of its place, from 0; one that takes a dead process's place is given the same.
         serving: called once, when a process is ready.
         say: told of processes that ended by themselves.
 
@@ -48,6 +50,7 @@ class _Place:
     """One of so many, and the process that fills it. Instants are those of `time.monotonic`.
 
     Attributes:
+        number: from 0.
         pid: None: it is empty.
         reports: the end of a pipe: a byte comes from the process when it is ready, and the pipe's end with its own.
         ready_at: None: not yet.
@@ -55,6 +58,7 @@ class _Place:
         due_at: when an empty one is filled.
     """
 
+    number: int
     pid: int | None = None
     reports: int = -1
     ready_at: float | None = None
@@ -66,11 +70,11 @@ class _Parent:
     def __init__(
         self,
         count: int,
-        work: Callable[[Ready], int],
+        work: Callable[[int, Ready], int],
         serving: Callable[[], object],
         say: Callable[[str], object],
     ) -> None:
-        self._places = [_Place() for _ in range(count)]
+        self._places = [_Place(number) for number in range(count)]
         self._work = work
         self._serving = serving
         self._say = say
@@ -146,7 +150,9 @@ class _Parent:
             if not self._is_stopping:
                 pid = os.fork()
                 if pid == 0:
-                    _run_and_exit(self._work, self._lifeline, self._lifeline_end, reports_end)
+                    _run_and_exit(
+                        partial(self._work, place.number), self._lifeline, self._lifeline_end, reports_end
+                    )
                 place.pid = pid
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

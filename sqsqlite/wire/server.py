@@ -136,6 +136,7 @@ class Server:
     Args:
         access: who may do what; None: by the keys of the file.
         listener: a socket that listens already; None: one for the options' host and port.
+        metrics: where it counts, if it is one of several processes; None: by itself.
     """
 
     def __init__(
@@ -144,9 +145,10 @@ class Server:
         options: ServerOptions,
         access: "Access | None" = None,
         listener: socket.socket | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._store = store
-        metrics = Metrics()
+        metrics = metrics or Metrics()
         self._log = None if options.log is None else Log(options.log)
         self._observers: list[Observe] = [metrics.served]
         if self._log is not None:
@@ -157,7 +159,6 @@ class Server:
             Pages(
                 store,
                 metrics,
-                lambda: self.waiting,
                 metrics_for_all=options.metrics_for_all,
                 hosts=options.hosts,
             ),

@@ -397,6 +397,35 @@ def test_process_that_takes_anothers_place_makes_no_file(path, sqs):
         assert server.end(signal.SIGTERM) == 0
 
 
+def scraped(server):
+    """The metrics by what stands before the number: of a process that happens to answer."""
+    lines = page(f"{server.url}/metrics").splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+@LINUX
+@pytest.mark.slow
+def test_each_of_several_processes_gives_the_metrics_of_all(path, sqs):
+    """What dead processes counted stays in, but for their polls: those have ended with them."""
+    with served(path, "--processes", "2", "--log", "-") as server:
+        until_started(server, 2)
+        polls = [Connection(server.url) for _ in range(4)]
+        for poll in polls:
+            poll.send(json_of(b"ReceiveMessage", b'{"QueueUrl":"orders","WaitTimeSeconds":20}'))
+        counted = 'sqsqlite_requests_total{action="ListQueues",code=""}'
+        for _ in range(20):
+            ask(server.url)  # each by a connection of its own
+        while scraped(server).get(counted) != "20" or scraped(server)["sqsqlite_waiting_polls"] != "4":
+            pass
+        assert {scraped(server)[counted] for _ in range(20)} == {"20"}
+        replace_both(server)
+        found = [scraped(server) for _ in range(20)]
+        assert {one[counted] for one in found} == {"20"}
+        assert {one["sqsqlite_waiting_polls"] for one in found} == {"0"}
+        for poll in polls:
+            poll.close()
+
+
 @LINUX
 def test_processes_end_with_a_parent_that_is_killed(path, sqs):
     with served(path, "--processes", "2", "--log", "-") as server:
@@ -413,7 +442,7 @@ def test_processes_end_with_a_parent_that_is_killed(path, sqs):
 SUPERVISED = """
 import sys
 from sqsqlite.wire.processes import supervise
-sys.exit(supervise(3, lambda ready: {}, print, print))
+sys.exit(supervise(3, lambda place, ready: {}, print, print))
 """
 
 

@@ -164,7 +164,7 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
         return False
 
     async def run():
-        pages = Pages(store, Metrics(), lambda: 0, metrics_for_all=False)
+        pages = Pages(store, Metrics(), metrics_for_all=False)
         application = Application(store, OpenAccess(store), pages, Options(), Metrics(), [])
         application.start()
         await ask_gone(application, b"CreateQueue", b'{"QueueName":"q"}', is_here)

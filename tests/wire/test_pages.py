@@ -6,11 +6,13 @@ import re
 
 import pytest
 
+from sqsqlite.errors import SQSError
 from sqsqlite.service.keys import add_key
 from sqsqlite.service.opening import open_store
 from sqsqlite.wire.keyed_access import KeyedAccess
-from sqsqlite.wire.metrics import Metrics
+from sqsqlite.wire.metrics import Metrics, shared_counts
 from sqsqlite.wire.pages import Pages
+from sqsqlite.wire.served import Served
 from tests.wire.exchanges import exchange
 from tests.wire.raw import HOST, ask, json_of
 from tests.wire.serving import new_client, serving
@@ -27,7 +29,7 @@ def page(url, name, method=b"GET"):
 
 
 def pages(store, *, metrics_for_all=False):
-    return Pages(store, Metrics(), lambda: 0, metrics_for_all=metrics_for_all)
+    return Pages(store, Metrics(), metrics_for_all=metrics_for_all)
 
 
 def find_metrics(pages, client, host="localhost"):
@@ -175,3 +177,45 @@ def test_names_are_allowed_for_metrics_and_health_is_answered_by_any(store):
             assert ask(url, asked).status == status
             assert ask(url, asked.replace(b"metrics", b"health")).status == 200
             assert ask(url, asked.replace(b"metrics", b"?Action=ListQueues")).status == status
+
+
+def test_every_error_that_an_endpoint_answers_is_counted():
+    def below(kind):
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    metrics = Metrics()
+    ours = {kind for kind in below(SQSError) if kind.__module__.startswith("sqsqlite.")}
+    for kind in ours:
+        metrics.served(Served("", "SendMessage", "", "", None, 400, kind.query_code, 0.0, 0, 0))
+    lines = list(metrics.lines())
+    for kind in ours:
+        assert any(
+            line.startswith(f'sqsqlite_requests_total{{action="SendMessage",code="{kind.query_code}"}} ')
+            for line in lines
+        )
+
+
+def test_processes_that_share_counts_give_the_sums_of_all():
+    """One that takes another's place goes on with its counters, but none of its polls waits any more."""
+    counts = shared_counts(3)
+    first, second, _ = (Metrics(counts, place) for place in range(3))
+    for metrics, seconds in ((first, 0.25), (second, 0.5), (second, 40.0)):
+        metrics.served(Served("", "SendMessage", "", "", None, 200, "", seconds, 0, 0))
+        metrics.served(Served("", "", "", "", None, 404, "", 0.0, 0, 0))
+        metrics.commits.observe(3)
+        metrics.waits(1)
+    expected = [
+        'sqsqlite_requests_total{action="SendMessage",code=""} 3',
+        'sqsqlite_refused_total{status="404"} 3',
+        'sqsqlite_request_seconds_bucket{action="SendMessage",le="0.25"} 1',
+        'sqsqlite_request_seconds_bucket{action="SendMessage",le="0.5"} 2',
+        'sqsqlite_request_seconds_bucket{action="SendMessage",le="+Inf"} 3',
+        'sqsqlite_request_seconds_sum{action="SendMessage"} 40.75',
+        'sqsqlite_commit_operations_bucket{le="4"} 3',
+        "sqsqlite_commit_operations_sum 9.0",
+        "sqsqlite_waiting_polls 3",
+    ]
+    assert set(expected) <= set(first.lines())
+    assert list(first.lines()) == list(second.lines())
+    taken_over = Metrics(counts, 1)
+    assert {*expected[:-1], "sqsqlite_waiting_polls 1"} <= set(taken_over.lines())

@@ -15,7 +15,7 @@ import os, signal, sys
 from sqsqlite.wire.processes import supervise
 
 
-def work(ready):
+def work(place, ready):
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     {work}
     signal.pause()
