@@ -1,14 +1,22 @@
-"""The folder FILE-sqs beside a database: lock files, wake-up sockets, the ballast. Deleting it loses no message."""
+"""The folder FILE-sqs beside a database: lock files, wake-up sockets, the ballast. Deleting it loses no message.
+
+The folder above may be open to others, as /tmp is. So what is found here is looked at before it is used: a link would
+lead to another file of this user's, and a stranger's lock file would keep writers waiting for the stranger.
+"""
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from sqsqlite.errors import DiskFull, ReadOnlyFile
-from sqsqlite.store.full import OUT_OF_ROOM
+from sqsqlite.errors import CannotOpen, DiskFull, ReadOnlyFile
+from sqsqlite.store.full import NO_LINK, OUT_OF_ROOM
 
 # What everybody opens who writes the database.
 _FILES = ("waiting-room", "turn", "ballast")
+# Names are looked up in the folder that was examined, not in one that takes its place. Windows can't do that.
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd
 
 
 def make_folder(folder: Path) -> None:
@@ -18,43 +26,147 @@ def make_folder(folder: Path) -> None:
 
     Raises:
         ReadOnlyFile: it cannot be made, or another user made it and keeps this one out.
+        CannotOpen: the folder or one of its files is not to be trusted: see `open_beside`.
         DiskFull: there is no room for it.
     """
-    database = folder.with_name(folder.name.removesuffix("-sqs"))
-    _make(folder, folder, database)
+    database = _database(folder)
+    with _typed(folder):
+        like = database.stat()
+        _make_folder(folder, like)
+    _require_rights(folder, folder, os.X_OK, "look into")
     for name in _FILES:
-        _make(folder / name, folder, database)
+        path = folder / name
+        with _typed(path), _opened(folder, like) as at:
+            _make_file(path, at, like)
+        _require_rights(path, folder, os.R_OK | os.W_OK, "write")
 
 
-def _make(path: Path, folder: Path, database: Path) -> None:
-    is_folder = path == folder
+def open_beside(path: Path, flags: int) -> int:
+    """Open a file of the folder FILE-sqs, made if it is missing. The caller closes the descriptor.
+
+    Args:
+        flags: of `os.open`: O_WRONLY or O_RDWR.
+
+    Raises:
+        CannotOpen: the folder or the file is a link, or something else than a folder and a file; or it belongs to
+            neither root, this user nor the database's owner. A group that may write the database is trusted, too.
+        OSError: the system does not open it.
+    """
+    like = _database(path.parent).stat()
+    with _opened(path.parent, like) as at:
+        _make_file(path, at, like)
+        descriptor = os.open(_name(path, at), flags | os.O_CLOEXEC | NO_LINK, dir_fd=at)
     try:
-        _make_like(path, database, is_folder=is_folder)
+        _refuse_foreign(path, os.fstat(descriptor), like)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _database(folder: Path) -> Path:
+    return folder.with_name(folder.name.removesuffix("-sqs"))
+
+
+@contextmanager
+def _typed(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         kind = DiskFull if error.errno in OUT_OF_ROOM else ReadOnlyFile
         raise kind(
             f"{path}: cannot be made ({error.strerror}): all who use the queue must be allowed to"
         ) from error
-    if not os.access(path, os.X_OK if is_folder else os.R_OK | os.W_OK):
+
+
+def _require_rights(path: Path, folder: Path, rights: int, what: str) -> None:
+    if not os.access(path, rights):
         raise ReadOnlyFile(
-            f"{path}: this user may not {'look into' if is_folder else 'write'} it; all who use the queue must: give "
-            f"it the rights of {database}, or remove {folder} while nobody has the queue open"
+            f"{path}: this user may not {what} it; all who use the queue must: give it the rights of "
+            f"{_database(folder)}, or remove {folder} while nobody has the queue open"
         )
 
 
-def _make_like(path: Path, database: Path, *, is_folder: bool) -> None:
-    """Make what is missing. A file that is there is not opened: closing it again would drop the locks on it."""
-    like = database.stat()
+def _make_folder(folder: Path, like: os.stat_result) -> None:
     mode = stat.S_IMODE(like.st_mode)
+    # To look into a folder takes the third bit: for each who may read.
+    mode |= (mode & 0o444) >> 2
     try:
-        if is_folder:
-            path.mkdir()
-            # To look into a folder takes the third bit: for each who may read.
-            mode |= (mode & 0o444) >> 2
-        else:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        folder.mkdir(mode)
     except FileExistsError:
+        _refuse_foreign(folder, os.lstat(folder), like, is_folder=True)
         return
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        os.chown(path, like.st_uid, like.st_gid)
-    path.chmod(mode)
+    with _opened(folder, like) as at:
+        if at is not None:
+            _give(at, like, mode)
+
+
+def _make_file(path: Path, at: int | None, like: os.stat_result) -> None:
+    """Make a missing file. One that is there is not opened: closing it again would drop the locks on it."""
+    name = _name(path, at)
+    try:
+        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        mode = stat.S_IMODE(like.st_mode)
+        try:
+            descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=at)
+        except FileExistsError:
+            return  # another process was faster, and whoever opens the file looks at it then
+        try:
+            if at is not None:
+                _give(descriptor, like, mode)
+        finally:
+            os.close(descriptor)
+    else:
+        _refuse_foreign(path, found, like)
+
+
+@contextmanager
+def _opened(folder: Path, like: os.stat_result) -> Iterator[int | None]:
+    """The folder's descriptor; None where names can't be looked up in one."""
+    if not _BY_DESCRIPTOR:
+        _refuse_foreign(folder, os.lstat(folder), like, is_folder=True)
+        yield None
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | NO_LINK)
+    try:
+        _refuse_foreign(folder, os.fstat(descriptor), like, is_folder=True)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _name(path: Path, at: int | None) -> str | Path:
+    return path if at is None else path.name
+
+
+def _give(descriptor: int, like: os.stat_result, mode: int) -> None:
+    """Give what this process has just made the rights of the database, and its owner where root made it."""
+    if os.geteuid() == 0:
+        os.chown(descriptor, like.st_uid, like.st_gid)
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        os.chmod(descriptor, mode)
+
+
+def _refuse_foreign(
+    path: Path, found: os.stat_result, like: os.stat_result, *, is_folder: bool = False
+) -> None:
+    """Raise CannotOpen for what `open_beside` does not trust.
+
+    A file with a second name is no better than a link: it may be any file of its owner's.
+    """
+    folder = path if is_folder else path.parent
+    is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
+    remedy = f"Find out who did that, and remove {folder} while nobody has the queue open: it is made anew"
+    if not is_kind(found.st_mode) or (not is_folder and found.st_nlink > 1):
+        kind = "a link" if stat.S_ISLNK(found.st_mode) or stat.S_ISREG(found.st_mode) else "something else"
+        wanted = "a folder" if is_folder else "a file of one name"
+        raise CannotOpen(f"{path}: must be {wanted} that SQSQLite made, and is {kind}. {remedy}")
+    if not hasattr(os, "geteuid") or found.st_uid in (0, os.geteuid(), like.st_uid):
+        return
+    if found.st_gid == like.st_gid and found.st_mode & like.st_mode & stat.S_IWGRP:
+        return
+    raise CannotOpen(
+        f"{path}: belongs to user {found.st_uid}, who is neither root, this user ({os.geteuid()}) nor the owner of "
+        f"{_database(folder)} ({like.st_uid}), and no group may write both. {remedy}"
+    )

@@ -19,6 +19,8 @@ except ImportError:  # Windows: no such limits
 OUT_OF_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # SQLite writes by pages, so less than one fits where it failed. An allocation of this many bytes fails there as well.
 PROBE_BYTES = 64 * 1024
+# Flags of `os.open`: fail at a link, and wait for nobody at a pipe. What is opened is a regular file of ours.
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def size_limit() -> float:
@@ -48,7 +50,7 @@ def cannot_grow(path: Path, size_bytes: int = PROBE_BYTES) -> bool:
     if not hasattr(os, "posix_fallocate"):
         return False
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | NO_LINK)
     except OSError:
         return False
     kept_bytes = os.fstat(descriptor).st_size

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from sqsqlite.errors import DiskFull
-from sqsqlite.store.beside import make_folder
+from sqsqlite.store.beside import make_folder, open_beside
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.full import cut_back, size_limit
 
@@ -176,7 +176,7 @@ class Headroom:
             if not size_bytes:
                 return False
             piece = max(SMALLEST_BALLAST, size_bytes) // BALLAST_PIECES
-            descriptor = os.open(self._ballast, os.O_WRONLY | os.O_CLOEXEC)
+            descriptor = open_beside(self._ballast, os.O_WRONLY)
             try:
                 return cut_back(descriptor, max(0, size_bytes - piece))
             finally:
@@ -225,7 +225,7 @@ class Headroom:
     def _lay(self, size_bytes: int) -> bool:
         if not self._ballast.exists():
             make_folder(self._ballast.parent)  # it was removed, by a cleaner of old files perhaps
-        descriptor = os.open(self._ballast, os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = open_beside(self._ballast, os.O_WRONLY)
         laid = os.fstat(descriptor).st_size
         try:
             if hasattr(os, "posix_fallocate"):

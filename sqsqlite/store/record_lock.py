@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqsqlite.store.beside import open_beside
 from sqsqlite.store.interrupts import Signal
 
 fcntl: Any
@@ -79,7 +80,7 @@ class RecordLock:
         self._came_back = came_back
         self._descriptor = -1
         if fcntl is not None:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = open_beside(path, os.O_RDWR)
         self._closing = False
         self._reset()
 

@@ -1,0 +1,182 @@
+"""The folder FILE-sqs and its files are used only if somebody made them who is to be trusted with the database."""
+
+import contextlib
+import os
+import shutil
+import stat
+
+import pytest
+
+import sqsqlite
+from sqsqlite.errors import CannotOpen
+from tests.store.inspection import bodies
+from tests.store.processes import Program
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and links are POSIX's")
+needs_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can be many users")
+FILES = ("waiting-room", "turn", "ballast")
+OWNER, STRANGER, THIRD, GROUP, OTHER_GROUP = 4001, 4002, 4003, 4100, 4200
+
+# User, group and further groups, then the file.
+SEND_AS = """
+import os, sqsqlite, tempfile
+with tempfile.TemporaryDirectory() as folder:  # the user may be unable to read Python's own modules: load them now
+    sqsqlite.connect(folder + "/queues.db").close()
+user, group, *others = map(int, sys.argv[2].split())
+os.setgroups(others); os.setgid(group); os.setuid(user); os.umask(int(sys.argv[3], 8))
+try:
+    with sqsqlite.connect(sys.argv[1]) as sqs:
+        sqs.create_queue("orders").send("hi")
+except sqsqlite.errors.StoreError as error:
+    say(type(error).__name__, error)
+else:
+    say("sent")
+"""
+
+
+def send_as(path, user, *groups, umask=0o022):
+    """What a process of this user says that sends a message."""
+    with Program(SEND_AS, path, " ".join(map(str, (user, *groups))), f"{umask:o}") as program:
+        return program.hear()
+
+
+def let_all_pass(path):
+    """pytest's folders are closed to other users."""
+    for folder in path.parent.parents:
+        if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & stat.S_IXOTH:
+            folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+
+
+@pytest.fixture
+def folder(path):
+    """The folder of a file that was used and closed."""
+    with sqsqlite.connect(path) as sqs:
+        sqs.create_queue("orders")
+    return path.with_name("queues.db-sqs")
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A file that is none of SQSQLite's business."""
+    file = tmp_path / "victim"
+    file.write_text("0123456789")
+    return file
+
+
+def test_folder_that_is_a_link_is_refused(path, folder, tmp_path):
+    moved = folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(moved)
+    with pytest.raises(CannotOpen, match=f"{folder}: must be a folder that SQSQLite made, and is a link"):
+        sqsqlite.connect(path)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("make", [os.symlink, os.link])
+def test_file_that_leads_to_another_is_refused_and_the_other_kept(path, folder, victim, name, make):
+    (folder / name).unlink()
+    make(victim, folder / name)
+    with pytest.raises(CannotOpen, match=f"{folder / name}: must be a file of one name .* is a link"):
+        sqsqlite.connect(path)
+    assert victim.read_text() == "0123456789"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_pipe_in_place_of_a_file_keeps_nobody_waiting(path, folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(CannotOpen, match=f"{folder / name}: must be a file of one name .* is something else"):
+        sqsqlite.connect(path)
+
+
+@pytest.mark.parametrize("make", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
+def test_ballast_replaced_in_use_leads_nowhere(path, folder, victim, make):
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.queue("orders")
+        (folder / "ballast").unlink()
+        make(victim, folder / "ballast")
+        sqs._store.headroom._looked_at = float(
+            "-inf"
+        )  # the next send looks, as one does every tenth of a second
+        with contextlib.suppress(CannotOpen):
+            queue.send("hi")
+    assert victim.read_text() == "0123456789"
+
+
+def test_folder_removed_and_replaced_by_a_link_in_use_is_refused(path, folder, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.queue("orders")
+        shutil.rmtree(folder)
+        folder.symlink_to(elsewhere)
+        sqs._store.headroom._looked_at = float("-inf")
+        with contextlib.suppress(CannotOpen):
+            queue.send("hi")
+    assert os.listdir(elsewhere) == []
+
+
+@needs_root
+@pytest.mark.parametrize("name", [*FILES, ""])
+def test_what_belongs_to_a_stranger_is_refused_with_words_that_help(path, folder, name):
+    """A lock file of a stranger's would keep this process's writers waiting for the stranger."""
+    os.chown(folder / name, STRANGER, STRANGER)
+    with pytest.raises(CannotOpen) as refused:
+        sqsqlite.connect(path)
+    assert str(refused.value).startswith(f"{folder / name}: belongs to user {STRANGER}, who is neither root")
+    assert f"remove {folder} while nobody has the queue open" in str(refused.value)
+    shutil.rmtree(folder)
+    with sqsqlite.connect(path) as sqs:
+        assert bodies(sqs.queue("orders")) == []
+
+
+@pytest.mark.slow  # processes of several users
+@needs_root
+def test_folder_is_trusted_if_the_owner_of_the_database_or_root_made_it(path, tmp_path):
+    tmp_path.chmod(0o777)
+    let_all_pass(path)
+    path.touch()
+    path.chmod(0o666)
+    os.chown(path, OWNER, OWNER)
+    assert send_as(path, OWNER, OWNER) == "sent"
+    folder = path.with_name("queues.db-sqs")
+    assert folder.stat().st_uid == OWNER
+    assert send_as(path, STRANGER, STRANGER) == "sent"
+    assert send_as(path, 0, 0) == "sent"
+    os.chown(folder, 0, 0)
+    assert send_as(path, STRANGER, STRANGER) == "sent"
+
+
+@pytest.mark.slow  # processes of several users
+@needs_root
+def test_folder_is_trusted_if_the_group_that_writes_the_database_made_it(path, tmp_path):
+    tmp_path.chmod(0o777)
+    let_all_pass(path)
+    path.touch()
+    path.chmod(0o664)
+    os.chown(path, OWNER, GROUP)
+    assert send_as(path, OWNER, GROUP) == "sent"
+    folder = path.with_name("queues.db-sqs")
+    for each in (folder, *folder.iterdir()):
+        os.chown(each, STRANGER, GROUP)
+    assert send_as(path, THIRD, GROUP) == "sent"
+    os.chown(folder, STRANGER, OTHER_GROUP)
+    folder.chmod(0o777)
+    assert send_as(path, THIRD, GROUP).startswith(f"CannotOpen {folder}: belongs to user {STRANGER}")
+    os.chown(folder, STRANGER, GROUP)
+    folder.chmod(0o755)
+    assert send_as(path, THIRD, GROUP).startswith(f"CannotOpen {folder}: belongs to user {STRANGER}")
+
+
+@pytest.mark.parametrize("umask", [0o077, 0o027, 0o022, 0o002])
+def test_new_files_follow_the_umask(path, umask):
+    before = os.umask(umask)
+    try:
+        with sqsqlite.connect(path) as sqs:
+            sqs.create_queue("orders")
+            files = (path, *path.parent.glob("queues.db-*"), *path.parent.glob("queues.db-sqs/*"))
+            modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in files}
+    finally:
+        os.umask(before)
+    assert modes.pop("queues.db-sqs") == 0o777 & ~umask
+    assert {"queues.db", "queues.db-wal", "queues.db-shm", *FILES} <= modes.keys()
+    assert set(modes.values()) == {0o666 & ~umask}
