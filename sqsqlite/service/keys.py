@@ -1,7 +1,8 @@
 """Access keys of the endpoint: whose they are, and the secrets that requests are signed with.
 
 The secrets stand in the file as they are, because a signature of version 4 is a MAC. Whoever can read the file, or a
-backup of it, can sign.
+backup of it, can sign. So a file with keys is taken from those who may only read it, and a key that is deleted is
+overwritten.
 """
 
 import base64
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite import statements_access as sql
 from sqsqlite.errors import InvalidParameterValue
 from sqsqlite.limits import Range
+from sqsqlite.store import secrecy
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
 
@@ -80,7 +82,7 @@ def check_user_name(user_name: str) -> None:
 
 
 def add_key(tx: "Transaction", account_id: str, user_name: str) -> NewKey:
-    """Make a key, and the account if it has none yet.
+    """Make a key, and the account if it has none yet. Who may not write the file, may not read it from now on.
 
     Args:
         account_id: twelve digits.
@@ -92,18 +94,19 @@ def add_key(tx: "Transaction", account_id: str, user_name: str) -> NewKey:
     check_account_id(account_id)
     check_user_name(user_name)
     made = NewKey(account_id, user_name, _secret(), _key_id())
-    tx.execute(sql.DELETE_EXPIRED_ACCESS_KEYS, {"now_ms": tx.now_ms})
+    secrecy.tighten(tx.settings.path)
     tx.execute(sql.INSERT_ACCOUNT, {"account_id": account_id, "now_ms": tx.now_ms})
-    tx.execute(
-        sql.INSERT_ACCESS_KEY,
-        {
-            "access_key_id": made.access_key_id,
-            "account_id": account_id,
-            "user_name": user_name,
-            "secret_access_key": made.secret_access_key,
-            "now_ms": tx.now_ms,
-        },
-    )
+    key = {
+        "access_key_id": made.access_key_id,
+        "account_id": account_id,
+        "user_name": user_name,
+        "secret_access_key": made.secret_access_key,
+        "now_ms": tx.now_ms,
+    }
+    with secrecy.overwriting(tx):
+        if tx.execute(sql.DELETE_EXPIRED_ACCESS_KEYS, {"now_ms": tx.now_ms}).rowcount:
+            tx.has_erased = True
+        tx.execute(sql.INSERT_ACCESS_KEY, key)
     return made
 
 
@@ -122,15 +125,22 @@ def rotate_key(tx: "Transaction", access_key_id: str, grace_seconds: int) -> New
     if row is None or _is_over(row, tx.now_ms):
         raise no_such_key(access_key_id)
     ends = {"access_key_id": access_key_id, "expires_at": tx.now_ms + 1000 * grace_seconds}
-    tx.execute(sql.EXPIRE_ACCESS_KEY, ends)
+    with secrecy.overwriting(tx):
+        tx.execute(sql.EXPIRE_ACCESS_KEY, ends)
     return add_key(tx, row[0], row[1])
 
 
 def remove_key(tx: "Transaction", access_key_id: str) -> None:
-    """Take a key away; its account and their queues stay. Raises InvalidParameterValue if there is none."""
+    """Take a key away, and its secret out of the file; its account and their queues stay.
+
+    Raises:
+        InvalidParameterValue: there is no such key.
+    """
     if tx.execute(sql.SELECT_ACCESS_KEY, (access_key_id,)).fetchone() is None:
         raise no_such_key(access_key_id)
-    tx.execute(sql.DELETE_ACCESS_KEY, {"access_key_id": access_key_id})
+    with secrecy.overwriting(tx):
+        tx.execute(sql.DELETE_ACCESS_KEY, {"access_key_id": access_key_id})
+    tx.has_erased = True
 
 
 def list_keys(connection: "Connection") -> list[AccessKey]:

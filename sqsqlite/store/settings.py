@@ -1,6 +1,7 @@
 """What a file was opened with."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
@@ -9,9 +10,10 @@ from sqsqlite.store.jumps import Jumps
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Options of `connect` that operations need.
+    """The file, and options of `connect` that operations need.
 
     Attributes:
+        path: the file.
         limits: the quotas in force.
         strict_handles: `compat="docs"`: an expired or replaced receipt handle is an error on standard queues too.
         compat: "docs" or "aws" (see docs/differences.md).
@@ -20,6 +22,7 @@ class Settings:
         jumps: of the file's clock, none with a clock of the caller's: `connect(clock=...)`.
     """
 
+    path: Path
     limits: Limits
     compat: str
     strict_handles: bool

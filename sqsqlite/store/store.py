@@ -19,7 +19,7 @@ from sqsqlite.errors import (
 )
 from sqsqlite.limits import Limits
 from sqsqlite.receipts import Sealer
-from sqsqlite.store import create, driver, foreign, meta, room
+from sqsqlite.store import create, driver, foreign, meta, room, secrecy
 from sqsqlite.store.beside import make_folder
 from sqsqlite.store.clock import Clock, FileClock
 from sqsqlite.store.commit import GroupCommit
@@ -122,7 +122,9 @@ class Store:
         except BaseException:
             let_go(self.turnstile)
             raise
-        self.settings = Settings(limits, compat, compat == "docs", region, Sealer(self._secret), self._jumps)
+        self.settings = Settings(
+            self.path, limits, compat, compat == "docs", region, Sealer(self._secret), self._jumps
+        )
 
     def _use(self, facts: meta.Meta | None, clock: Clock | None, *, adopt: bool, **options: Any) -> None:
         found = clock or (meta.clock_of(facts) if facts is not None else None)
@@ -137,7 +139,8 @@ class Store:
         self.readers = Pool(self.path, **options)
         self.watchers = Pool(self.path, **options)
         # One connection from now on: an upgrade, a restore or a second SQLite copy must find the file in use.
-        self.readers.give_back(self.readers.take())
+        with self.readers.lent() as connection:
+            secrecy.tighten_with_keys(self.path, connection)
         self.file_id = facts.file_id
         self._secret = facts.secret
 
@@ -308,6 +311,8 @@ class Store:
             self._difference_ms = tx.difference_ms
         if tx.wakes:
             self.waker.tell(tx.wakes)
+        if tx.has_erased:
+            secrecy.empty_wal(self)
         self.upkeep.committed(tx)
         if tx.damaged:
             warn_of_damage(self.path, tx.damaged)

@@ -56,6 +56,7 @@ class Transaction:
         sent_bytes: of the messages that were sent: how much longer the WAL gets.
         sweep: whether rows were discarded that upkeep should take away.
         moves: whether a message move task began that upkeep should carry out.
+        has_erased: whether a secret was deleted, which the WAL shall not keep either.
         is_callers: a transaction of the caller's: it holds rows that depend on what is settled in it, so a settle
             succeeds only if it settles.
         unsettled: what batches in it left unsettled, and nobody has said to have looked at.
@@ -69,6 +70,7 @@ class Transaction:
         "deltas",
         "difference_ms",
         "execute",
+        "has_erased",
         "headroom",
         "is_callers",
         "is_over",
@@ -93,7 +95,7 @@ class Transaction:
         self.deltas: dict[int, Delta] = {}
         self.wakes: dict[int, int] = {}
         self.sent_bytes = 0
-        self.sweep = self.moves = False
+        self.sweep = self.moves = self.has_erased = False
         self.is_callers = self.is_over = False
         self.difference_ms: int | None = None
         self.unsettled: list[SQSError] = []
@@ -109,7 +111,7 @@ class Transaction:
         self.deltas.clear()
         self.wakes.clear()
         self.sent_bytes = 0
-        self.sweep = self.moves = False
+        self.sweep = self.moves = self.has_erased = False
 
     def delta(self, epoch_id: int) -> Delta:
         """This transaction's changes to the counts of one epoch."""

@@ -1,0 +1,83 @@
+"""Secrets in the file: who may read it while it holds some, and that a deleted one is gone from it.
+
+Nothing is opened here: whoever closes a file drops the locks that SQLite has on it in this process.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqsqlite.errors import Busy
+from sqsqlite.statements_access import FIND_ACCESS_KEY
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.neutral import run
+
+if TYPE_CHECKING:
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
+
+_SECURE_DELETE = ("OFF", "ON", "FAST")
+_GROUP, _OTHERS = 0o070, 0o007
+# To read and to write: who may do only one of them cannot use a queue.
+_BOTH = 0o066
+
+
+def tighten(path: Path) -> None:
+    """Take the database, its -wal and its -shm from all who may not write the database.
+
+    SQLite gives the last two the mode that the database had when they were made: a `chmod` of the database leaves them
+    as they were, readable perhaps. What belongs to another user stays until that user opens the file.
+    """
+    if os.name != "posix":
+        return
+    try:
+        allowed = stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return  # deleted in use, which the store itself looks for and reports
+    for kind in (_GROUP, _OTHERS):
+        if allowed & kind & _BOTH != kind & _BOTH:
+            allowed &= ~kind
+    # The database first: from then on SQLite makes the others with its new mode.
+    for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        # Gone: the last connection of another process took it away. A link raises NotImplementedError, and SQLite
+        # does not follow one either.
+        with contextlib.suppress(FileNotFoundError, PermissionError, NotImplementedError):
+            mode = stat.S_IMODE(os.lstat(each).st_mode)
+            if mode & ~allowed:
+                os.chmod(each, mode & allowed, follow_symlinks=False)
+
+
+def tighten_with_keys(path: Path, connection: "Connection") -> None:
+    """`tighten` if the file holds an access key. A table that can't be read may hold some."""
+    try:
+        found = connection.execute(FIND_ACCESS_KEY).fetchone()
+    except dbapi.Error:
+        found = True
+    if found:
+        tighten(path)
+
+
+@contextmanager
+def overwriting(tx: "Transaction") -> Iterator[None]:
+    """A block in which SQLite overwrites with zeros what it deletes, and what it moves from one page to another."""
+    [(before,)] = run(tx.connection, "PRAGMA main.secure_delete")
+    run(tx.connection, "PRAGMA main.secure_delete = ON")
+    try:
+        yield
+    finally:
+        run(tx.connection, f"PRAGMA main.secure_delete = {_SECURE_DELETE[before]}")
+
+
+def empty_wal(store: "Store") -> None:
+    """After a commit that deleted a secret: the pages with the secret are in the WAL too, until it begins again.
+
+    Once, for the commit stands: where a reader or a writer is in the way, the secret stays in the WAL until upkeep, or
+    the last process to close the file, begins it again.
+    """
+    with contextlib.suppress(Busy), store.turnstile.taken(store.busy_timeout):
+        store.upkeep.begin_wal_again("TRUNCATE")
