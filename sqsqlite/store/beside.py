@@ -4,6 +4,7 @@ The folder above may be open to others, as /tmp is. So what is found here is loo
 lead to another file of this user's, and a stranger's lock file would keep writers waiting for the stranger.
 """
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -141,10 +142,19 @@ def _name(path: Path, at: int | None) -> str | Path:
 
 
 def _give(descriptor: int, like: os.stat_result, mode: int) -> None:
-    """Give what this process has just made the rights of the database, and its owner where root made it."""
+    """Give what this process has just made the rights and the group of the database, and its owner under root.
+
+    A folder made in one that hands its group down goes on doing so, for what other users of the group make there.
+    """
+    made = os.fstat(descriptor)
     if os.geteuid() == 0:
         os.chown(descriptor, like.st_uid, like.st_gid)
-    if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+    elif made.st_gid != like.st_gid:
+        # Without belonging to that group, this user's own one stays, as for the WAL.
+        with contextlib.suppress(PermissionError):
+            os.chown(descriptor, -1, like.st_gid)
+    mode |= made.st_mode & stat.S_ISGID
+    if stat.S_IMODE(made.st_mode) != mode:
         os.chmod(descriptor, mode)
 
 

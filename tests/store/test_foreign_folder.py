@@ -167,6 +167,41 @@ def test_folder_is_trusted_if_the_group_that_writes_the_database_made_it(path, t
     assert send_as(path, THIRD, GROUP).startswith(f"CannotOpen {folder}: belongs to user {STRANGER}")
 
 
+@pytest.mark.slow  # processes of several users
+@needs_root
+def test_folder_shared_by_a_group_is_shared_with_the_queue_in_it(path, tmp_path):
+    """As with plain SQLite: each user has a group of his own, and the folder hands its group down."""
+    tmp_path.chmod(0o2775)
+    os.chown(tmp_path, OWNER, GROUP)
+    tmp_path.chmod(0o2775)
+    let_all_pass(path)
+    for user in (OWNER, THIRD, OWNER):
+        assert send_as(path, user, user, GROUP, umask=0o002) == "sent"
+    folder = path.with_name("queues.db-sqs")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o2775
+    for name in FILES:
+        (folder / name).unlink()
+    for user in (THIRD, OWNER):
+        assert send_as(path, user, user, GROUP, umask=0o022) == "sent"
+    assert {(each.stat().st_gid, stat.S_IMODE(each.stat().st_mode)) for each in folder.iterdir()} == {
+        (GROUP, 0o664)
+    }
+
+
+@pytest.mark.slow  # processes of several users
+@needs_root
+def test_what_a_user_of_the_databases_group_makes_has_that_group(path, tmp_path):
+    tmp_path.chmod(0o777)
+    let_all_pass(path)
+    path.touch()
+    path.chmod(0o664)
+    os.chown(path, OWNER, GROUP)
+    assert send_as(path, THIRD, THIRD, GROUP) == "sent"
+    folder = path.with_name("queues.db-sqs")
+    assert {each.stat().st_gid for each in (folder, *folder.iterdir())} == {GROUP}
+    assert send_as(path, STRANGER, STRANGER, GROUP) == "sent"
+
+
 @pytest.mark.parametrize("umask", [0o077, 0o027, 0o022, 0o002])
 def test_new_files_follow_the_umask(path, umask):
     before = os.umask(umask)
