@@ -65,6 +65,26 @@ def open_beside(path: Path, flags: int) -> int:
     return descriptor
 
 
+def share_socket(path: Path) -> None:
+    """Let those who may write the database send to a socket that this process has just bound in the folder FILE-sqs.
+
+    Only where the system has descriptors that name a file without opening it (Linux): by its path, the owner of the
+    folder could put another file in its place meanwhile.
+
+    Raises:
+        OSError: the socket is gone, or the system refuses.
+    """
+    if not hasattr(os, "O_PATH"):
+        return
+    like = _database(path.parent).stat()
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | NO_LINK)
+    try:
+        if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            _give(f"/proc/self/fd/{descriptor}", like, stat.S_IMODE(like.st_mode))
+    finally:
+        os.close(descriptor)
+
+
 def _database(folder: Path) -> Path:
     return folder.with_name(folder.name.removesuffix("-sqs"))
 
@@ -141,21 +161,21 @@ def _name(path: Path, at: int | None) -> str | Path:
     return path if at is None else path.name
 
 
-def _give(descriptor: int, like: os.stat_result, mode: int) -> None:
+def _give(made_here: int | str, like: os.stat_result, mode: int) -> None:
     """Give what this process has just made the rights and the group of the database, and its owner under root.
 
     A folder made in one that hands its group down goes on doing so, for what other users of the group make there.
     """
-    made = os.fstat(descriptor)
+    made = os.stat(made_here)
     if os.geteuid() == 0:
-        os.chown(descriptor, like.st_uid, like.st_gid)
+        os.chown(made_here, like.st_uid, like.st_gid)
     elif made.st_gid != like.st_gid:
         # Without belonging to that group, this user's own one stays, as for the WAL.
         with contextlib.suppress(PermissionError):
-            os.chown(descriptor, -1, like.st_gid)
+            os.chown(made_here, -1, like.st_gid)
     mode |= made.st_mode & stat.S_ISGID
     if stat.S_IMODE(made.st_mode) != mode:
-        os.chmod(descriptor, mode)
+        os.chmod(made_here, mode)
 
 
 def _refuse_foreign(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite.errors import StoreError
+from sqsqlite.store.beside import share_socket
 from sqsqlite.store.clock import Event
 from sqsqlite.store.interrupts import Signal
 
@@ -190,6 +191,9 @@ class Waker:
         except OSError:
             listener.close()
             return
+        # Where that fails, the safety net finds what other users commit.
+        with contextlib.suppress(OSError):
+            share_socket(self._folder / name)
         self._socket, self._address = listener, self._folder / name
         self._folder_seen = -1
 

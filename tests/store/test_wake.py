@@ -1,6 +1,7 @@
 """Who waits for a message in one process hears of what another one did."""
 
 import os
+import stat
 import time
 
 import pytest
@@ -26,6 +27,18 @@ RECEIVE_AS_NOBODY = RECEIVE.replace(
     'say("open")',
     'import os; queue.receive(); os.setgroups([]); os.setgid(65534); os.setuid(65534); say("open")',
 )
+# Wakes up by a datagram alone.
+RECEIVE_BY_DATAGRAM = "import sys, sqsqlite.store.wake as wake; wake.SAFETY_NET = 10_000" + RECEIVE
+SEND_AS_NOBODY = """
+import os, sqsqlite
+with sqsqlite.connect(sys.argv[1]) as sqs:
+    sqs.queues()
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+    say("open")
+    input()
+    sqs.queue("orders").send("hi")
+    say("sent")
+"""
 # Killed between its commit and its datagrams.
 SEND_AND_DIE = """
 import os, signal, sqsqlite
@@ -120,6 +133,39 @@ def test_waiter_that_can_bind_no_socket_is_woken_all_the_same(queue, path):
         queue.send("hi")
         assert waiter.hear(SOON) == "hi"
         assert [name for name in sockets(path) if str(waiter.pid) in name] == []
+
+
+@pytest.mark.slow  # processes of two users
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("mode", [0o600, 0o660])
+def test_send_of_another_user_wakes_a_waiter_of_roots(path, mode):
+    """The socket is root's, who made it: it gets the rights and the owner of the database, as lock files do."""
+    path.touch()
+    path.chmod(mode)
+    os.chown(path, 65534, 65534)
+    path.parent.chmod(0o777)
+    for folder in path.parent.parents:
+        if folder.stat().st_uid == 0 and folder != folder.parent:
+            folder.chmod(folder.stat().st_mode | 0o001)
+    with sqsqlite.connect(path) as sqs, Program(SEND_AS_NOBODY, path) as sender:
+        sqs.create_queue("orders")
+        assert sender.hear() == "open"
+        with Program(RECEIVE_BY_DATAGRAM, path, 600) as waiter:
+            assert waiter.hear() == "open"
+            until(lambda: sockets(path))
+            [name] = sockets(path)
+            until(lambda: has_rights_of(path.with_name("queues.db-sqs") / name, path), patience=20)
+            sender.tell()
+            assert waiter.hear(SOON) == "hi"
+
+
+def has_rights_of(path, other):
+    found, like = path.stat(), other.stat()
+    return (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (
+        stat.S_IMODE(like.st_mode),
+        like.st_uid,
+        like.st_gid,
+    )
 
 
 def test_socket_of_a_killed_waiter_is_cleared_away(queue, waiter, path):
