@@ -2,15 +2,16 @@
 
 import asyncio
 import ipaddress
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqsqlite.errors import SQSQLiteError
-from sqsqlite.service.caller import Caller
 from sqsqlite.service.inspect import touch
-from sqsqlite.service.metrics import accounts, metrics
 from sqsqlite.wire.exchange import Answer
 from sqsqlite.wire.hosts import Hosts
-from sqsqlite.wire.metrics import CONTENT_TYPE, Metrics, gauge, queue_lines
+from sqsqlite.wire.metrics import CONTENT_TYPE, Metrics, gauge
+from sqsqlite.wire.queue_gauges import QueueGauges
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -29,6 +30,7 @@ class Pages:
         counted: the server's own metrics.
         metrics_for_all: answer /metrics to other machines too.
         hosts: the names by which it may be asked for /metrics otherwise; None: those of loopback alone.
+        elapsed: seconds on a clock that never goes back, by which the metrics of queues are kept.
     """
 
     def __init__(
@@ -38,11 +40,13 @@ class Pages:
         *,
         metrics_for_all: bool,
         hosts: Hosts | None = None,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._counted = counted
         self._metrics_for_all = metrics_for_all
         self._hosts = hosts or Hosts()
+        self._queues = QueueGauges(store, elapsed)
 
     async def find(self, exchange: "Exchange") -> Answer | None:
         """The page that is asked for, None if it is none."""
@@ -72,22 +76,14 @@ class Pages:
             if not self._hosts.knows(exchange.header(b"host")):
                 return _answer(exchange, 403, "Not for this host: --allowed-host NAME adds a name.\n")
         try:
-            lines = await asyncio.to_thread(self._queue_lines)
+            queues = await self._queues.text()
         except SQSQLiteError:
             return _answer(exchange, 503, "The file can't be read.\n")
         own = [
             *self._counted.lines(),
             *gauge("sqsqlite_wal_bytes", "Size of the write-ahead log.", self._wal_bytes()),
         ]
-        return _answer(exchange, 200, "\n".join([*own, *lines, ""]), CONTENT_TYPE)
-
-    def _queue_lines(self) -> list[str]:
-        found = [
-            (account_id, queue)
-            for account_id in accounts(self._store)
-            for queue in metrics(self._store, Caller(account_id))
-        ]
-        return list(queue_lines(found))
+        return _answer(exchange, 200, "\n".join([*own, queues]), CONTENT_TYPE)
 
     def _wal_bytes(self) -> int:
         try:

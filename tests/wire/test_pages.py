@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from sqsqlite._client import Client
 from sqsqlite.errors import SQSError
 from sqsqlite.service.keys import add_key
 from sqsqlite.service.opening import open_store
@@ -219,3 +220,35 @@ def test_processes_that_share_counts_give_the_sums_of_all():
     assert list(first.lines()) == list(second.lines())
     taken_over = Metrics(counts, 1)
     assert {*expected[:-1], "sqsqlite_waiting_polls 1"} <= set(taken_over.lines())
+
+
+def sent(answer):
+    """NumberOfMessagesSent of the only queue."""
+    return int(re.search(rb"NumberOfMessagesSent\{.*\} (\d+)", answer.body)[1])
+
+
+def test_metrics_of_queues_are_kept_for_a_second_and_ten_times_as_long_as_they_took(store):
+    client = Client(store)
+    url = client.create_queue(QueueName="q")["QueueUrl"]
+    looks = iter([100.0, 100.0, 100.9, 101.0, 104.0, 133.9, 134.0, 134.0])
+    asked = Pages(store, Metrics(), metrics_for_all=True, elapsed=lambda: next(looks))
+    found = []
+    # Measured at 100 in no time, at 101 in three seconds, and at 134.
+    for _ in range(5):
+        client.send_message(QueueUrl=url, MessageBody="hello")
+        found.append(sent(find_metrics(asked, "127.0.0.1")))
+    assert found == [1, 1, 3, 3, 5]
+    assert list(looks) == []
+
+
+def test_scrapes_at_once_share_a_measurement(store):
+    Client(store).create_queue(QueueName="q")
+    looks = []
+    asked = Pages(store, Metrics(), metrics_for_all=True, elapsed=lambda: (looks.append(None), 100.0)[1])
+
+    async def scrapes():
+        request = exchange("GET", "/metrics")
+        return await asyncio.gather(*(asked.find(request) for _ in range(10)))
+
+    assert {sent(answer) for answer in asyncio.run(scrapes())} == {0}
+    assert len(looks) == 11  # each before, and one measurement's end
