@@ -183,29 +183,30 @@ class Output:
             self._some_rows(rows, (), form)
 
     def _line(self, text: str) -> None:
-        self._write(text + "\n")
-
-    def _write(self, text: str) -> None:
         out = self._out
-        out.write(on_screen(text) if out.isatty() else text)
+        out.write((on_screen(text) if out.isatty() else text) + "\n")
 
     def _csv(self, rows: Iterable[Any], names: Sequence[str] = ()) -> None:
         import csv
 
         buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
+        # The writer quotes the characters of its own line end, and a reader takes either of these for one.
+        writer = csv.writer(buffer, lineterminator="\r\n")
+
+        def line(cells: Iterable[Any]) -> None:
+            writer.writerow(cells)
+            self._line(buffer.getvalue().removesuffix("\r\n"))
+            buffer.seek(0)
+            buffer.truncate()
+
         columns, count = list(names), 0
         for count, row in enumerate(rows, 1):
             if count == 1:
                 columns = list(row) if isinstance(row, Mapping) else ["value"]
-                writer.writerow(columns)
-            writer.writerow([cell_text(value) for value in _cells(row, columns)])
-            self._write(buffer.getvalue())
-            buffer.seek(0)
-            buffer.truncate()
+                line(columns)
+            line(cell_text(value) for value in _cells(row, columns))
         if columns and not count:
-            writer.writerow(columns)
-            self._write(buffer.getvalue())
+            line(columns)
 
     def _table(self, rows: list[Any], columns: "Sequence[Column]") -> None:
         from sqsqlite.cli.table import Table, plain_columns

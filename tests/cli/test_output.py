@@ -50,6 +50,17 @@ def test_csv_has_a_heading_every_column_and_quotes(printed):
     assert printed([], "csv", names=["name", "count"]) == "name,count\n"
 
 
+def test_csv_quotes_every_kind_of_line_end(printed):
+    """A carriage return would end the row for the reader, and what follows would begin a cell of its own."""
+    bodies = ["a\rb", "a\nb", "a\r\nb", "\r"]
+    text = printed([{"body": body, "x": 1} for body in bodies], "csv")
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [
+        ["body", "x"],
+        *([body, "1"] for body in bodies),
+    ]
+    assert text.endswith('"\r",1\n')
+
+
 def test_text_is_parted_by_tabs_and_has_the_columns_asked_for(printed):
     assert printed(ROWS, "text", "count", "name") == '1\ta\n20\tb,"c"\n'
 
