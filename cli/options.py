@@ -8,7 +8,7 @@ import click
 
 from sqsqlite.limits import BUSY_TIMEOUT_SECONDS, Range
 
-FORMATS = ("json", "jsonl", "table", "csv", "text")
+FORMATS = ("json", "jsonl", "table", "csv", "csv-safe", "text")
 DEFAULT_PATH = "sqsqlite.db"
 ENVIRONMENT = "SQSQLITE_DB"
 
@@ -71,7 +71,8 @@ _OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     },
     ("--output",): {
         "type": click.Choice(FORMATS),
-        "help": "Default: a table on a terminal, else jsonl; json for the AWS CLI's commands.",
+        "help": "Default: a table on a terminal, else jsonl; json for the AWS CLI's commands. csv-safe is csv for "
+        "spreadsheets: no cell is a formula.",
     },
     ("--out",): {
         "metavar": "PATH",

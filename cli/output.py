@@ -5,7 +5,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ class Output:
     A file or a pipe gets the data as it is. On a terminal the marks that would steer it are written out.
 
     Args:
-        form: json, jsonl, table, csv or text; None lets the kind of data and the terminal decide.
+        form: json, jsonl, table, csv, csv-safe or text; None lets the kind of data and the terminal decide.
         path: the file to write; None or "-" is standard output.
         inputs: the files that are read, of which it is none.
         query: a compiled JMESPath expression, applied before anything is printed.
@@ -149,7 +149,9 @@ class Output:
             for row in rows:
                 self._line(_compact(row))
         elif form == "csv":
-            self._csv(rows, names)
+            self._csv(rows, names, cell_text)
+        elif form == "csv-safe":
+            self._csv(rows, names, _no_formula)
         elif form == "text":
             for row in rows:
                 self._line(_text_line(row, [column.name for column in columns]))
@@ -186,15 +188,15 @@ class Output:
         out = self._out
         out.write((on_screen(text) if out.isatty() else text) + "\n")
 
-    def _csv(self, rows: Iterable[Any], names: Sequence[str] = ()) -> None:
+    def _csv(self, rows: Iterable[Any], names: Sequence[str], cell: Callable[[Any], str]) -> None:
         import csv
 
         buffer = io.StringIO()
         # The writer quotes the characters of its own line end, and a reader takes either of these for one.
         writer = csv.writer(buffer, lineterminator="\r\n")
 
-        def line(cells: Iterable[Any]) -> None:
-            writer.writerow(cells)
+        def line(values: Iterable[Any]) -> None:
+            writer.writerow(map(cell, values))
             self._line(buffer.getvalue().removesuffix("\r\n"))
             buffer.seek(0)
             buffer.truncate()
@@ -204,7 +206,7 @@ class Output:
             if count == 1:
                 columns = list(row) if isinstance(row, Mapping) else ["value"]
                 line(columns)
-            line(cell_text(value) for value in _cells(row, columns))
+            line(_cells(row, columns))
         if columns and not count:
             line(columns)
 
@@ -245,6 +247,16 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else _compact(value)
+
+
+# How a text begins that spreadsheets take for a formula; some of them pass over the white space before it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def _no_formula(value: Any) -> str:
+    """A cell that a spreadsheet shows as it is: a text that would be a formula has an apostrophe before it."""
+    text = cell_text(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
 
 
 def one_line(text: str) -> str:

@@ -36,7 +36,7 @@ NAMES = (
     "expiring",
     "fleet",
 )
-FORMATS = ("table", "json", "jsonl", "csv", "parquet", "html")
+FORMATS = ("table", "json", "jsonl", "csv", "csv-safe", "parquet", "html")
 
 
 @click.command("report")
@@ -155,7 +155,7 @@ def _check_options(context: click.Context, name: str, form: str | None, *, live:
                 f"--{option.replace('_', '-')} is the snapshot's, and --live takes none: one of them."
             )
     if context.obj.options.get("query") is not None and form in ("html", "parquet"):
-        raise click.UsageError(f"--query has no meaning for {form}. It has for json, jsonl, table and csv.")
+        raise click.UsageError(f"--query has no meaning for {form}. It has for json, jsonl, table and CSV.")
 
 
 def _takes(name: str, option: str) -> bool:

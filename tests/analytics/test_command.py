@@ -69,8 +69,9 @@ def test_words_go_to_standard_error_and_quiet_ones_nowhere(run):
     assert run("report", "backlog", "--quiet").err == ""
 
 
-def test_csv_has_a_heading_and_a_line_a_row(run):
-    done = run("report", "backlog", "--queue", "orders", "--queue", "shared", "--output", "csv")
+@pytest.mark.parametrize("form", ["csv", "csv-safe"])
+def test_csv_has_a_heading_and_a_line_a_row(run, form):
+    done = run("report", "backlog", "--queue", "orders", "--queue", "shared", "--output", form)
     found = list(csv.DictReader(io.StringIO(done.out)))
     assert [row["queue"] for row in found] == ["orders", "shared"]
     assert list(found[0]) == BACKLOG_KEYS

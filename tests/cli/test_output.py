@@ -61,6 +61,19 @@ def test_csv_quotes_every_kind_of_line_end(printed):
     assert text.endswith('"\r",1\n')
 
 
+@pytest.mark.parametrize("begin", [*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
+def test_csv_safe_has_no_cell_that_a_spreadsheet_takes_for_a_formula(printed, begin):
+    text = f"{begin}cmd|' /C calc'!A0"
+    rows = [{"body": text, text: "a=b", "count": -5, "ratio": -0.5, "parts": {"=": text}, "none": None}]
+    [heading, cells] = csv.reader(io.StringIO(printed(rows, "csv-safe"), newline=""))
+    assert heading == ["body", f"'{text}", "count", "ratio", "parts", "none"]
+    assert cells == [f"'{text}", "a=b", "-5", "-0.5", json.dumps({"=": text}, ensure_ascii=False), ""]
+
+
+def test_csv_has_such_a_cell_as_it_is(printed):
+    assert printed([{"body": "=1+1"}], "csv") == "body\n=1+1\n"
+
+
 def test_text_is_parted_by_tabs_and_has_the_columns_asked_for(printed):
     assert printed(ROWS, "text", "count", "name") == '1\ta\n20\tb,"c"\n'
 
