@@ -15,12 +15,13 @@ class HttpLimits:
         body_bytes: the body (413). The longest request, ten messages of 1 MiB in all, takes 6 MiB if each of their
             characters is escaped.
         head_seconds: from a request's first byte, or the connection's beginning, to the end of the headers (408); and
-            of a TLS handshake (closed), before whose end a connection is not counted.
+            of a TLS handshake (closed).
         body_seconds: from there to the end of the body (408).
         idle_seconds: a connection without a request is closed after these.
         unread_seconds: a client that takes nothing of its answer is left after these.
         pipelined: requests that wait for the answer to one before, on one connection (400 to the next).
-        connections: at once (503 to the next).
+        connections: at once, from the moment that they are accepted (503 to the next, some at once; the others are
+            closed).
         short_bytes: of bodies that each connection may hold besides the next limit.
         bodies_bytes: of all bodies at once beyond these. Then the body that has been coming for longest is refused
             (503), so that nobody keeps others out by sending slowly.
@@ -48,6 +49,7 @@ class Shared:
 
     Attributes:
         refused: called with status, reason and the client's address of each request that was refused as HTTP.
+        open: connections that were accepted and are not closed, TLS handshakes under way among them.
         bodies_bytes: of the bodies that were read, or are being read, and not answered; without the short ones.
         unread: connections whose clients do not take their answers, the longest first.
         receiving: refuses the long body that a connection is receiving, the first to begin first.
@@ -55,6 +57,7 @@ class Shared:
 
     limits: HttpLimits
     refused: Callable[[int, str, str | None], None]
+    open: set[asyncio.BaseProtocol] = field(default_factory=set)
     bodies_bytes: int = 0
     unread: dict[asyncio.Protocol, asyncio.Transport] = field(default_factory=dict)
     receiving: dict[object, Callable[[], None]] = field(default_factory=dict)

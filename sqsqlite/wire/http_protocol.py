@@ -58,10 +58,12 @@ class HttpProtocol(HttpToolsProtocol):
         app_state: dict[str, Any],
         *,
         shared: Shared,
+        is_one_too_many: bool = False,
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._shared = shared
+        self._is_one_too_many = is_one_too_many
         self._limits = limits = shared.limits
         self._period = min(limits.head_seconds, limits.body_seconds, limits.unread_seconds) / 4
         self._watch: asyncio.TimerHandle | None = None
@@ -83,7 +85,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Refuse it if there are too many, else begin to watch the time."""
         super().connection_made(transport)
         self._watch = self.loop.call_later(self._period, self._look)
-        if len(self.connections) > self._limits.connections:
+        if self._is_one_too_many:
             self._refuse(503, "There are too many connections.")
         else:
             self._due = self.loop.time() + self._limits.head_seconds
@@ -93,6 +95,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self._watch is not None:
             self._watch.cancel()
         self._is_over = True
+        self._shared.open.discard(self)
         self._shared.unread.pop(self, None)
         for request in self._asked:
             # uvicorn tells the last one alone.

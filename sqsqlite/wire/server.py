@@ -6,12 +6,12 @@ import ipaddress
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import uvicorn
 
+from sqsqlite.wire.accepting import Acceptor
 from sqsqlite.wire.application import Application, Options
 from sqsqlite.wire.descriptors import room_for
 from sqsqlite.wire.hosts import Hosts
@@ -82,10 +82,18 @@ def is_loopback(host: str) -> bool:
 class _Uvicorn(uvicorn.Server):
     """uvicorn, which waits for answers under way: long polls are given theirs first."""
 
-    def __init__(self, config: uvicorn.Config, application: Application, handshake_seconds: float) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        application: Application,
+        shared: Shared,
+        accepting_fails: Callable[[OSError], object],
+    ) -> None:
         super().__init__(config)
         self._application = application
-        self._handshake_seconds = handshake_seconds
+        self._shared = shared
+        self._accepting_fails = accepting_fails
+        self._acceptors: list[Acceptor] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -93,27 +101,25 @@ class _Uvicorn(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen as uvicorn does, but for TLS handshakes, to which that leaves a minute."""
+        """Accept connections by our own count: uvicorn accepts all, and leaves TLS handshakes a minute."""
         await super().startup(sockets=[])
-        config = self.config
-        connect = partial(
-            cast("Callable[..., asyncio.Protocol]", config.http_protocol_class),
-            config=config,
-            server_state=self.server_state,
-            app_state=self.lifespan.state,
-        )
         for listener in sockets or []:
-            self.servers.append(
-                await asyncio.get_running_loop().create_server(
-                    connect,
-                    sock=listener,
-                    ssl=config.ssl,
-                    ssl_handshake_timeout=self._handshake_seconds if config.ssl else None,
-                    backlog=config.backlog,
-                )
-            )
+            acceptor = Acceptor(listener, self._connect, self._shared, self.config.ssl, self._accepting_fails)
+            acceptor.start()
+            self._acceptors.append(acceptor)
+
+    def _connect(self, is_one_too_many: bool) -> HttpProtocol:
+        return HttpProtocol(
+            self.config,
+            self.server_state,
+            self.lifespan.state,
+            shared=self._shared,
+            is_one_too_many=is_one_too_many,
+        )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for acceptor in self._acceptors:
+            await acceptor.stop()
         self._application.end_waits()
         asyncio.get_running_loop().call_later(GRACE_SECONDS, self.give_up)
         await super().shutdown(sockets)
@@ -170,11 +176,10 @@ class Server:
         self._socket = listener or listen(options.host, options.port)
         limits = options.http_limits
         limits = replace(limits, connections=room_for(limits.connections))
-        http = partial(HttpProtocol, shared=Shared(limits, self._refused))
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 self._application,
-                http=cast("type[asyncio.Protocol]", http),
+                http=HttpProtocol,
                 ws="none",
                 timeout_keep_alive=cast("int", limits.idle_seconds),
                 log_config=None,
@@ -187,7 +192,8 @@ class Server:
                 ssl_keyfile=options.tls_key,
             ),
             self._application,
-            limits.head_seconds,
+            Shared(limits, self._refused),
+            lambda error: self._tell("accept_failed", cause=str(error)),
         )
 
     @property

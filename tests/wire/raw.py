@@ -2,6 +2,7 @@
 
 import select
 import socket
+import ssl
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,11 +18,14 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """One connection to a server at a URL. Reads wait 20 s at most."""
+    """One connection to a server at a URL, by TLS if given who signs its certificate. Reads wait 300 s at most."""
 
-    def __init__(self, url):
+    def __init__(self, url, authority=None):
         parts = urlsplit(url)
         self._socket = socket.create_connection((parts.hostname, parts.port), timeout=300)
+        if authority is not None:
+            context = ssl.create_default_context(cafile=authority)
+            self._socket = context.wrap_socket(self._socket, server_hostname=parts.hostname)
         self._unread = b""
 
     def __enter__(self):

@@ -2,13 +2,16 @@
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 
+from sqsqlite.wire.accepting import REFUSED_AT_ONCE
 from sqsqlite.wire.http_limits import HttpLimits
 from sqsqlite.wire.http_protocol import HttpProtocol
 from tests.clients.endpoint import make_certificates
 from tests.clients.tools import need
+from tests.store.waiting import until
 from tests.wire.raw import FORM, HOST, LIST_QUEUES, Connection, ask, chunked, json_of, post
 from tests.wire.serving import serving
 
@@ -391,6 +394,33 @@ def test_silence_instead_of_a_tls_handshake_is_closed(store, tmp_path):
         Connection(url) as connection,
     ):
         assert connection.is_closed()
+
+
+def test_tls_handshakes_count_as_connections(store, tmp_path):
+    """One that stalls has its place, and with it a limit; those far beyond that are not kept at all."""
+    need("openssl", "apt-get install openssl")
+    certificate, key, authority = make_certificates(tmp_path)
+    limits = replace(SMALL, head_seconds=3_600)
+    with serving(store, http_limits=limits, tls_certificate=certificate, tls_key=key) as url:
+        stalled = [Connection(url) for _ in range(SMALL.connections)]
+        with Connection(url, authority) as late:
+            assert late.answer().status == 503
+        stalled += [Connection(url) for _ in range(REFUSED_AT_ONCE)]
+        with Connection(url) as beyond:
+            assert beyond.is_closed()
+        assert not any(one.has_answer() for one in stalled[: SMALL.connections])
+        for one in stalled:
+            one.close()
+        until(lambda: _status_of(url, authority) == 200)
+
+
+def _status_of(url, authority):
+    """Of a new connection's request; None: it was closed."""
+    try:
+        with Connection(url, authority) as connection:
+            return connection.ask(LIST_QUEUES).status
+    except OSError:
+        return None
 
 
 def test_slow_head_is_refused(hasty):
