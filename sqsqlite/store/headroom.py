@@ -20,9 +20,10 @@ import time
 from pathlib import Path
 
 from sqsqlite.errors import DiskFull
-from sqsqlite.store.beside import make_folder, open_beside
+from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.full import cut_back, size_limit
+from sqsqlite.store.kept_file import KeptFile
 
 # Bytes. On a small file system a sixteenth of it, but enough for a WAL of some transactions.
 BALLAST = 1024 * 1024
@@ -47,6 +48,7 @@ class Headroom:
         self.ballast_bytes = SMALLEST_BALLAST
         self.wal_in_the_way = False
         self._ballast = folder / "ballast"
+        self._ballast_file = KeptFile(self._ballast)
         self._path = path
         self._lock = threading.Lock()
         self._looked_at = float("-inf")
@@ -58,6 +60,18 @@ class Headroom:
         self._wal_budget_bytes: float = 0
         # Where the transaction at hand began: its connection's changes, and the pages of the file.
         self._watched: tuple[int, int] | None = None
+
+    def open(self) -> None:
+        """Keep the ballast open: sends must be able to lay it when no descriptors are left.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self._ballast_file.descriptor()
+
+    def close(self) -> None:
+        """Close the ballast's file. The ballast stays."""
+        self._ballast_file.close()
 
     def is_look_due(self) -> bool:
         """Whether a transaction about to begin should `look`: now and then, or each time when little is left."""
@@ -176,11 +190,7 @@ class Headroom:
             if not size_bytes:
                 return False
             piece = max(SMALLEST_BALLAST, size_bytes) // BALLAST_PIECES
-            descriptor = open_beside(self._ballast, os.O_WRONLY)
-            try:
-                return cut_back(descriptor, max(0, size_bytes - piece))
-            finally:
-                os.close(descriptor)
+            return cut_back(self._ballast_file.descriptor(), max(0, size_bytes - piece))
 
     @staticmethod
     def _ballast_bytes(total: int) -> int:
@@ -225,16 +235,15 @@ class Headroom:
     def _lay(self, size_bytes: int) -> bool:
         if not self._ballast.exists():
             make_folder(self._ballast.parent)  # it was removed, by a cleaner of old files perhaps
-        descriptor = open_beside(self._ballast, os.O_WRONLY)
+        descriptor = self._ballast_file.descriptor()
         laid = os.fstat(descriptor).st_size
         try:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(descriptor, 0, size_bytes)
             else:
+                os.lseek(descriptor, 0, os.SEEK_SET)
                 os.write(descriptor, b"\0" * size_bytes)
         except OSError:
             cut_back(descriptor, laid)
             return False
-        finally:
-            os.close(descriptor)
         return True

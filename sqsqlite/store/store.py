@@ -118,8 +118,10 @@ class Store:
         make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
         try:
+            self.headroom.open()
             self._use(facts, clock, adopt=adopt, **options)
         except BaseException:
+            self.headroom.close()
             let_go(self.turnstile)
             raise
         self.settings = Settings(
@@ -394,6 +396,7 @@ class Store:
             self._application.close()
         for pool in (self.writers, self.readers, self.watchers):
             pool.close()
+        self.headroom.close()
         let_go(self.turnstile)
 
     def after_fork_in_child(self) -> None:

@@ -1,8 +1,10 @@
 """The folder FILE-sqs: who may use it, and what happens when it is gone."""
 
+import contextlib
 import os
 import shutil
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +49,51 @@ def test_folder_removed_under_an_open_queue_is_made_again(path):
         queue.send("hi")
         assert bodies(queue) == ["hi"]
     assert os.listdir(f"{path}-sqs")
+
+
+def descriptors_of(path):
+    """The descriptors of this process that lead to a file."""
+    wanted, found = os.stat(path), []
+    for number in map(int, os.listdir("/dev/fd")):
+        with contextlib.suppress(OSError):  # that of the listing itself
+            if os.path.samestat(os.fstat(number), wanted):
+                found.append(number)
+    return found
+
+
+def test_ballast_stays_open_as_long_as_the_file(path):
+    ballast = Path(f"{path}-sqs/ballast")
+    with sqsqlite.connect(path) as sqs:
+        assert len(descriptors_of(ballast)) == 1
+        sqs.create_queue("orders").send("hi")
+        assert len(descriptors_of(ballast)) == 1
+    assert descriptors_of(ballast) == []
+
+
+def test_ballast_that_was_removed_takes_no_room_once_another_is_laid(path):
+    ballast, seen = Path(f"{path}-sqs/ballast"), Path(f"{path}-seen")
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        os.link(ballast, seen)
+        ballast.unlink()
+        sqs._store.headroom.release()  # so that the next send looks
+        queue.send("hi")
+        assert descriptors_of(seen) == []
+        assert len(descriptors_of(ballast)) == 1
+
+
+def test_file_that_came_by_the_ballasts_descriptor_is_left_alone(path, tmp_path):
+    """A daemon may have closed all descriptors, and opened files of its own since."""
+    other = tmp_path / "other"
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("orders")
+        [number] = descriptors_of(f"{path}-sqs/ballast")
+        with other.open("xb") as own:
+            os.dup2(own.fileno(), number)
+            queue.send("hi")
+            assert len(descriptors_of(f"{path}-sqs/ballast")) == 1
+    assert other.stat().st_size == 0
+    os.close(number)
 
 
 @needs_root

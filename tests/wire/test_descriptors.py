@@ -1,7 +1,17 @@
+import contextlib
+import io
+import json
+import os
+import socket
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
+
+from tests.store.waiting import until
+from tests.wire.raw import LIST_QUEUES, Connection, json_of
+from tests.wire.serving import serving
 
 resource = pytest.importorskip("resource")
 
@@ -28,3 +38,46 @@ def test_limit_is_raised_as_far_as_needed_and_allowed(soft, hard, connections, r
     command = [sys.executable, "-c", PROGRAM, *map(str, (soft, hard, connections))]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.split() == [str(room), str(soft_after), str(hard)]
+
+
+@contextlib.contextmanager
+def no_descriptors():
+    """Until the block ends this process opens nothing more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def orders(store):
+    """A server's URL, its log, and a connection that has asked for a queue."""
+    log = io.StringIO()
+    with serving(store, log=log) as url, Connection(url) as connection:
+        assert connection.ask(json_of(b"CreateQueue", b'{"QueueName": "orders"}')).status == 200
+        yield url, log, connection
+
+
+def test_open_connections_send_without_descriptors(orders):
+    """The first send of a file lays the ballast, too."""
+    send = json_of(b"SendMessage", json.dumps({"QueueUrl": "orders", "MessageBody": "hi"}).encode())
+    with no_descriptors():
+        assert [orders[2].ask(send).status for _ in range(3)] == [200] * 3
+
+
+def test_those_who_connect_wait_for_descriptors_and_are_served_then(orders):
+    url, log, connection = orders
+    with contextlib.ExitStack() as closing:
+        late = [closing.enter_context(socket.socket()) for _ in range(3)]
+        with no_descriptors():
+            for one in late:
+                one.settimeout(300)
+                one.connect((urlsplit(url).hostname, urlsplit(url).port))
+                one.sendall(LIST_QUEUES)
+            until(lambda: "accept_failed" in log.getvalue())
+            assert connection.ask(LIST_QUEUES).status == 200
+        assert [one.recv(12) for one in late] == [b"HTTP/1.1 200"] * 3
