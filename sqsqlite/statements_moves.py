@@ -73,6 +73,11 @@ WHERE task_id = :task_id AND finished_at IS NULL
 
 # --- who works on what, and when --------------------------------------------------------------------------------
 
+LIST_ORIGINS = """
+-- Where the messages of a dead-letter queue died. By sqs_ix_dead_letters_epoch, through all of them.
+SELECT DISTINCT source_arn FROM sqs_dead_letters WHERE epoch_id = :epoch_id
+"""
+
 LIST_UNFINISHED_MOVE_TASKS = """
 -- The one that has waited longest first. By sqs_ix_move_tasks_due.
 SELECT

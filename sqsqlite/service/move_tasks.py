@@ -221,6 +221,15 @@ def find_task(execute: Any, handle: str) -> ListMessageMoveTasksResultEntry | No
     return None if row is None else _entry(*row)
 
 
+def list_origins(execute: Any, source_arn: str, caller: "Caller") -> list[str]:
+    """The ARNs of the queues where the messages in a dead-letter queue died; none if there is no such queue."""
+    try:
+        source = lookup.find(execute, source_arn, caller)
+    except QueueDoesNotExist:
+        return []
+    return [arn for (arn,) in execute(sql.LIST_ORIGINS, {"epoch_id": source.epoch_id}).fetchall()]
+
+
 def _handle(task_id: str, source_arn: str) -> str:
     text = json.dumps({"taskId": task_id, "sourceArn": source_arn}, separators=(",", ":"))
     return base64.b64encode(text.encode()).decode()

@@ -9,7 +9,7 @@ from sqsqlite.wire.authorization import authorize, place_of
 from sqsqlite.wire.hosts import Hosts
 
 if TYPE_CHECKING:
-    from sqsqlite.requests import Request
+    from sqsqlite.requests import Request, StartMessageMoveTask
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
     from sqsqlite.wire.exchange import Exchange
@@ -41,6 +41,11 @@ class Access(Protocol):
         self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
     ) -> "Caller":
         """The caller as the operation is to know it. Raises AccessDenied if they may not do this."""
+
+    def authorize_move(
+        self, exchange: "Exchange", identity: Identity, request: "StartMessageMoveTask", caller: "Caller"
+    ) -> None:
+        """After `authorize`, in a thread. Raises AccessDenied if they may not do what the task will do for them."""
 
 
 class OpenAccess:
@@ -86,3 +91,8 @@ class OpenAccess:
         if place is None or place[0] == caller.account_id:
             return caller
         return authorize(self._store, exchange, identity, request, caller, datetime.now(UTC))
+
+    def authorize_move(
+        self, exchange: "Exchange", identity: Identity, request: "StartMessageMoveTask", caller: "Caller"
+    ) -> None:
+        """Everything: a move task stays inside its account."""

@@ -14,7 +14,7 @@ import msgspec
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
 from sqsqlite.message_attributes import TRACE_HEADER, MessageAttributeValue
 from sqsqlite.names import queue_name
-from sqsqlite.requests import ReceiveMessage, SendMessage
+from sqsqlite.requests import ReceiveMessage, SendMessage, StartMessageMoveTask
 from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
@@ -172,6 +172,10 @@ class Application:
             exchange.queue = _queue_of(request)
             client.check = partial(self._access.authorize, exchange, identity, request, caller)
             caller = self._access.authorize(exchange, identity, request, caller)
+            if isinstance(request, StartMessageMoveTask):
+                assert self._operations is not None
+                authorize_move = self._access.authorize_move
+                await self._operations.in_thread(authorize_move, exchange, identity, request, caller)
             return protocol.answer(exchange, kind, await self._execute(request, caller, client))
         except SQSError as error:
             refusal = error

@@ -66,7 +66,7 @@ def authorize(
     is_own = owner == caller.account_id
     if is_own and not identity.user_name and request.action in NEVER_DENIED_TO_OWNER:
         return caller
-    denied = AccessDenied(f"Access to the resource {queue_url(caller.base_url, owner, name)} is denied.")
+    denied = _denied(caller, owner, name)
     row = find_policy(store, owner, name)
     if row is None:
         if is_own or isinstance(request, _OF_OWN_QUEUES):
@@ -77,15 +77,68 @@ def authorize(
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     if not is_own and _single(request.action) not in GRANTABLE:
         raise denied
-    policy = None if row[0] is None else _readable(row[0])
-    verdict = None
-    if policy is not None:
-        context = context_of(exchange, identity, store.settings.region, now)
-        arn = queue_arn(store.settings.region, owner, name)
-        verdict = decide(policy, identity, request.action, arn, context)
+    context = context_of(exchange, identity, store.settings.region, now)
+    verdict = _verdict(store, identity, request.action, place, row[0], context)
     if verdict is False or (verdict is None and not is_own):
         raise denied
     return caller if is_own else replace(caller, sender_id=caller.account_id)
+
+
+def authorize_move(
+    store: "Store",
+    exchange: "Exchange",
+    identity: "Identity",
+    request: requests.StartMessageMoveTask,
+    caller: "Caller",
+    now: datetime,
+) -> None:
+    """What a move task does to its queues, asked of each as if it were requested there.
+
+    Without a destination the messages go back to where they came from, so all dead letters of the source are looked at:
+    a second for a million of them. Not for an event loop.
+
+    Args:
+        now: for conditions on the time.
+
+    Raises:
+        AccessDenied: a Policy denies ReceiveMessage or DeleteMessage of the source, or SendMessage to the destination
+            or to a queue that the messages came from.
+    """
+    context = context_of(exchange, identity, store.settings.region, now)
+    asked = [("ReceiveMessage", request.source_arn), ("DeleteMessage", request.source_arn)]
+    destinations = [request.destination_arn] if request.destination_arn else _origins(store, request, caller)
+    for action, arn in asked + [("SendMessage", arn) for arn in destinations]:
+        place = _place_of_arn(arn, caller)
+        if place is None or place[0] != caller.account_id:
+            continue  # the operation refuses it
+        row = find_policy(store, *place)
+        if row is not None and _verdict(store, identity, action, place, row[0], context) is False:
+            raise _denied(caller, *place)
+
+
+def _origins(store: "Store", request: requests.StartMessageMoveTask, caller: "Caller") -> list[str]:
+    """The ARNs of the queues where the messages of a move task's source died."""
+    with store.reading() as connection:
+        return move_tasks.list_origins(connection.execute, request.source_arn, caller)
+
+
+def _denied(caller: "Caller", owner: str, name: str) -> AccessDenied:
+    return AccessDenied(f"Access to the resource {queue_url(caller.base_url, owner, name)} is denied.")
+
+
+def _verdict(
+    store: "Store",
+    identity: "Identity",
+    action: str,
+    place: tuple[str, str],
+    text: str | None,
+    context: "Mapping[str, str]",
+) -> bool | None:
+    """What the Policy of the queue at `place` says, as `decide` gives it; None too where it has none."""
+    policy = None if text is None else _readable(text)
+    if policy is None:
+        return None
+    return decide(policy, identity, action, queue_arn(store.settings.region, *place), context)
 
 
 def place_of(store: "Store", request: "Request", caller: "Caller") -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from sqsqlite.errors import InvalidSecurity
 from sqsqlite.service import keys
 from sqsqlite.service.sessions import credentials_of, read_token
 from sqsqlite.wire.access import Identity, OpenAccess
-from sqsqlite.wire.authorization import authorize
+from sqsqlite.wire.authorization import authorize, authorize_move
 from sqsqlite.wire.failures import ExpiredToken, IncompleteSignature, InvalidClientTokenId, ServiceUnavailable
 from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.key_file import BadKeyFile
@@ -17,7 +17,7 @@ from sqsqlite.wire.latch import Latch
 from sqsqlite.wire.signature import check_signature, is_signed, key_id_as_given, read_signature
 
 if TYPE_CHECKING:
-    from sqsqlite.requests import Request
+    from sqsqlite.requests import Request, StartMessageMoveTask
     from sqsqlite.service.caller import Caller
     from sqsqlite.service.keys import Credentials
     from sqsqlite.store.store import Store
@@ -137,3 +137,10 @@ class KeyedAccess:
         if not self._latch.is_set:
             return self._open.authorize(exchange, identity, request, caller)
         return authorize(self._store, exchange, identity, request, caller, self._now())
+
+    def authorize_move(
+        self, exchange: "Exchange", identity: Identity, request: "StartMessageMoveTask", caller: "Caller"
+    ) -> None:
+        """See `authorization.authorize_move`; without keys, see OpenAccess."""
+        if self._latch.is_set:
+            authorize_move(self._store, exchange, identity, request, caller, self._now())

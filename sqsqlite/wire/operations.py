@@ -30,6 +30,8 @@ class Operations:
         self._commits = Commits(store, committing)
         self._polls = Polls(store, self._commits, waiting)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
+        # One: what takes long delays none but its like.
+        self._slow_reader = ThreadPoolExecutor(1, thread_name_prefix="sqsqlite-slow-read")
 
     async def execute(self, request: "Request", caller: "Caller", client: Client) -> "Response":
         """Carry a request out, and tell the observers of the store.
@@ -69,6 +71,10 @@ class Operations:
         """Make the messages of a receive visible that nobody will read."""
         await self._polls.give_back(response, request, caller)
 
+    async def in_thread(self, look: Callable[..., None], *arguments: Any) -> None:
+        """Call what may read the file for a second. Raises what it raises."""
+        await asyncio.get_running_loop().run_in_executor(self._slow_reader, look, *arguments)
+
     @property
     def waiting(self) -> int:
         """Long polls that wait at this moment."""
@@ -87,3 +93,4 @@ class Operations:
         await self._polls.close()
         await self._commits.close()
         self._readers.shutdown()
+        self._slow_reader.shutdown()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqsqlite.errors import RequestThrottled
 
 if TYPE_CHECKING:
-    from sqsqlite.requests import Request
+    from sqsqlite.requests import Request, StartMessageMoveTask
     from sqsqlite.service.caller import Caller
     from sqsqlite.wire.access import Access, Identity
     from sqsqlite.wire.exchange import Exchange
@@ -73,3 +73,9 @@ class Throttled:
     ) -> "Caller":
         """As the access below."""
         return self._access.authorize(exchange, identity, request, caller)
+
+    def authorize_move(
+        self, exchange: "Exchange", identity: "Identity", request: "StartMessageMoveTask", caller: "Caller"
+    ) -> None:
+        """As the access below."""
+        self._access.authorize_move(exchange, identity, request, caller)

@@ -19,6 +19,7 @@ ALLOWED = {
     "CLAIM_AFTER": "goes through its own list of what to claim, at most as long as what was asked for",
     "COUNT_ACTIVE_MOVE_TASKS": "goes through the unfinished tasks, which the index holds alone: 100 an account",
     "LIST_UNFINISHED_MOVE_TASKS": "the same",
+    "LIST_ORIGINS": "outside the event loop, before a move that goes through all of them: holds the few queues",
     "LEAVE_MOVE_TASKS": "the same, once a process that has moved messages",
     "LIST_ACCESS_KEYS": "by the command alone: every key is wanted",
     "DELETE_EXPIRED_ACCESS_KEYS": "by the command alone, when it makes a key",

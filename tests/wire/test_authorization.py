@@ -156,6 +156,61 @@ def test_move_task_is_cancelled_by_its_account_alone(owner, guest, queue):
     owner.cancel_message_move_task(TaskHandle=handle)
 
 
+def kill(client, queue_url):
+    """Receive all messages of a queue until they are moved to its dead-letter queue."""
+    for _ in range(4):
+        client.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+
+
+def deny(owner, queue_url, action, user_name="worker"):
+    """Deny a user of the owner's account one action."""
+    principal = {"AWS": f"arn:aws:iam::{OWNER}:user/{user_name}"}
+    statement = {"Effect": "Deny", "Principal": principal, "Action": f"SQS:{action}"}
+    owner.set_queue_attributes(
+        QueueUrl=queue_url, Attributes={"Policy": json.dumps({"Statement": statement})}
+    )
+
+
+@pytest.mark.parametrize("action", ["ReceiveMessage", "DeleteMessage"])
+def test_who_may_not_receive_and_delete_moves_nothing_either(action, store, url, owner, queue):
+    worker = new_client(store, url, OWNER, "worker")
+    target = owner.create_queue(QueueName="target")["QueueUrl"]
+    deny(owner, queue, action)
+    for destination in ({}, {"DestinationArn": arn("target")}):
+        text = denied(worker.start_message_move_task, SourceArn=arn("orders"), **destination)
+        assert text == f"Access to the resource {queue} is denied."
+    assert worker.receive_message(QueueUrl=target).get("Messages") is None
+    new_client(store, url, OWNER, "other").start_message_move_task(SourceArn=arn("orders"))
+
+
+def test_who_may_not_send_moves_nothing_there_either(store, url, owner, queue):
+    worker = new_client(store, url, OWNER, "worker")
+    target = owner.create_queue(QueueName="target")["QueueUrl"]
+    deny(owner, target, "SendMessage")
+    text = denied(worker.start_message_move_task, SourceArn=arn("orders"), DestinationArn=arn("target"))
+    assert text == f"Access to the resource {target} is denied."
+    worker.start_message_move_task(SourceArn=arn("orders"))
+
+
+def test_who_may_not_send_moves_nothing_back_where_it_died(store, url, owner, queue):
+    """Also where that queue names another dead-letter queue by now."""
+    worker = new_client(store, url, OWNER, "worker")
+    source = queue.replace("orders", "source")
+    owner.send_message(QueueUrl=source, MessageBody="dies")
+    kill(owner, source)
+    owner.create_queue(
+        QueueName="new-source",
+        Attributes={
+            "RedrivePolicy": json.dumps({"deadLetterTargetArn": arn("orders"), "maxReceiveCount": 3})
+        },
+    )
+    owner.set_queue_attributes(QueueUrl=source, Attributes={"RedrivePolicy": ""})
+    deny(owner, source, "SendMessage")
+    text = denied(worker.start_message_move_task, SourceArn=arn("orders"))
+    assert text == f"Access to the resource {source} is denied."
+    worker.start_message_move_task(SourceArn=arn("orders"), DestinationArn=arn("new-source"))
+
+
 def test_move_task_whose_queue_is_gone_is_not_cancelled_by_another_account(owner, guest, queue):
     handle = owner.start_message_move_task(SourceArn=arn("orders"), MaxNumberOfMessagesPerSecond=1)[
         "TaskHandle"
