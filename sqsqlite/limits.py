@@ -30,6 +30,8 @@ class Limits:
     policy_statement_count: int = 20
     policy_principal_count: int = 50
     policy_condition_count: int = 10
+    policy_resource_count: int = 50  # ours, as is the next: each request to the queue is compared with them
+    policy_value_count: int = 100  # of all conditions
     policy_action_count: int = 7  # in one statement, also one AddPermission
     permission_label_characters: Range = Range(1, 80)  # API_AddPermission
     list_result_count: Range = Range(1, 1_000)  # a page. API_ListQueues, API_ListDeadLetterSourceQueues

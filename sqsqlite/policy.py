@@ -128,12 +128,18 @@ def quota_exceeded(policy: Policy, limits: Limits) -> str | None:
     """The sentence about the first quota that the policy exceeds; None: it keeps them all."""
     statements = policy.statements
     principals = sum(len(one.principal_names) for one in statements)
-    conditions = sum(len(keys) for one in statements for keys in (one.condition or {}).values())
+    resources = sum(len(listed(one.resource or one.not_resource or [])) for one in statements)
+    wanted = [
+        values for one in statements for keys in (one.condition or {}).values() for values in keys.values()
+    ]
+    values = sum(len(one) if isinstance(one, list) else 1 for one in wanted)
     actions = max((len(one.action_names) for one in statements), default=0)
     counts = (
         ("Statements", len(statements), limits.policy_statement_count),
         ("Principals", principals, limits.policy_principal_count),
-        ("Conditions", conditions, limits.policy_condition_count),
+        ("Resources", resources, limits.policy_resource_count),
+        ("Conditions", len(wanted), limits.policy_condition_count),
+        ("Condition values", values, limits.policy_value_count),
         ("Actions", actions, limits.policy_action_count),
     )
     for name, count, most in counts:

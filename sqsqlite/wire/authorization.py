@@ -4,24 +4,20 @@ Source: SQS developer guide, "Overview of managing access in Amazon SQS", "Amazo
 "Policy evaluation logic", for an account whose users have no policies of their own.
 """
 
-import re
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sqsqlite import requests
-from sqsqlite.errors import AccessDenied, InvalidAttributeValue, QueueDoesNotExist
+from sqsqlite.errors import AccessDenied, QueueDoesNotExist
 from sqsqlite.names import NO_SUCH_QUEUE, is_queue_arn, queue_arn, queue_name, queue_url
-from sqsqlite.policy import Policy, Statement, listed, read_policy
 from sqsqlite.policy_permissions import GRANTABLE
 from sqsqlite.service import lookup, move_tasks
 from sqsqlite.service.keys import find_policy
-from sqsqlite.wire.conditions import all_of, holds
-from sqsqlite.wire.wildcards import matches
+from sqsqlite.wire.rules import rules_of, single
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from sqsqlite.requests import Request
     from sqsqlite.service.caller import Caller
@@ -34,12 +30,6 @@ NEVER_DENIED_TO_OWNER = frozenset({"AddPermission", "RemovePermission", "SetQueu
 _WITHOUT_QUEUE = (requests.CreateQueue, requests.ListQueues)
 # Their operations find no other account's queue, so one that is made meanwhile is none to them.
 _OF_OWN_QUEUES = (requests.StartMessageMoveTask, requests.ListMessageMoveTasks)
-
-_match_aws_arn = re.compile(
-    r"arn:[a-z-]+:(?P<service>iam|sts)::(?P<account>[0-9]{12}):(?P<rest>.+)"
-).fullmatch
-_is_user = re.compile(r"user/[A-Za-z0-9_+=,.@-]+").fullmatch
-_set_region = re.compile(r"^(arn:[^:]*:[^:]*:)[^:]*(:[^:]*:)").sub
 
 
 def authorize(
@@ -75,7 +65,7 @@ def authorize(
             raise denied
         # Not left to the operation: the queue may be made before that looks, and nobody would have asked.
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    if not is_own and _single(request.action) not in GRANTABLE:
+    if not is_own and single(request.action) not in GRANTABLE:
         raise denied
     context = context_of(exchange, identity, store.settings.region, now)
     verdict = _verdict(store, identity, request.action, place, row[0], context)
@@ -134,11 +124,9 @@ def _verdict(
     text: str | None,
     context: "Mapping[str, str]",
 ) -> bool | None:
-    """What the Policy of the queue at `place` says, as `decide` gives it; None too where it has none."""
-    policy = None if text is None else _readable(text)
-    if policy is None:
-        return None
-    return decide(policy, identity, action, queue_arn(store.settings.region, *place), context)
+    """What the Policy of the queue at `place` says, as `Rules.decide` gives it; None too where it has none."""
+    rules = None if text is None else rules_of(text, queue_arn(store.settings.region, *place))
+    return None if rules is None else rules.decide(identity, action, context)
 
 
 def place_of(store: "Store", request: "Request", caller: "Caller") -> tuple[str, str] | None:
@@ -182,97 +170,3 @@ def context_of(exchange: "Exchange", identity: "Identity", region: str, now: dat
     if identity.user_name:
         context["aws:username"] = identity.user_name
     return context
-
-
-@lru_cache(maxsize=256)
-def _readable(text: str) -> Policy | None:
-    """None: it can't be read. Nothing is kept under Policy that can't be; a file of another version may hold some."""
-    try:
-        return read_policy(text)
-    except InvalidAttributeValue:
-        return None
-
-
-def decide(
-    policy: Policy, identity: "Identity", action: str, arn: str, context: "Mapping[str, str]"
-) -> bool | None:
-    """False: denied. True: allowed. None: the policy says nothing of it.
-
-    Args:
-        action: without `sqs:`. A batch is what its single action is; a Deny may name the batch itself as well.
-        arn: of the queue that holds the policy.
-    """
-    is_allowed = None
-    for statement in policy.statements:
-        applies = all_of(_tests(statement, identity, action, arn, context))
-        if statement.effect == "Deny":
-            if applies is not False:
-                return False
-        elif applies:
-            is_allowed = True
-    return is_allowed
-
-
-def _tests(
-    statement: Statement, identity: "Identity", action: str, arn: str, context: "Mapping[str, str]"
-) -> "Iterator[bool | None]":
-    yield _is_about(statement, identity)
-    yield _is_about_action(statement, action)
-    if statement.resource:
-        yield _any_matches(_in_any_region(statement.resource, arn), arn)
-    elif statement.not_resource:
-        found = _any_matches(_in_any_region(statement.not_resource, arn), arn)
-        yield None if found is None else not found
-    yield holds(statement.condition or {}, context)
-
-
-def _is_about_action(statement: Statement, action: str) -> bool:
-    patterns = [name.lower() for name in statement.action_names]
-    found = bool(_any_matches(patterns, f"sqs:{_single(action).lower()}"))
-    if statement.not_action:
-        return not found
-    return found or (statement.effect == "Deny" and bool(_any_matches(patterns, f"sqs:{action.lower()}")))
-
-
-def _single(action: str) -> str:
-    return action.removesuffix("Batch")
-
-
-def _in_any_region(resource: str | list[str], arn: str) -> list[str]:
-    """The patterns with the queue's region in the place of theirs: a file has one, and may be served as another's."""
-    region = arn.split(":", 4)[3]
-    return [_set_region(rf"\g<1>{region}\g<2>", pattern) for pattern in listed(resource)]
-
-
-def _is_about(statement: Statement, identity: "Identity") -> bool | None:
-    names = [name for kind, name in statement.principal_names if kind == "AWS"]
-    found = _any_of(_names(name, identity) for name in names)
-    if statement.not_principal:
-        # IAM knows it with Deny alone.
-        return statement.effect == "Deny" and (None if found is None else not found)
-    return found
-
-
-def _names(principal: str, identity: "Identity") -> bool | None:
-    """None: a role or another one of the account, of whom nobody can say here whether it is they."""
-    if principal in ("*", identity.account_id):
-        return True
-    match = _match_aws_arn(principal)
-    if match is None or match["account"] != identity.account_id:
-        return False
-    if match["service"] == "iam" and match["rest"] in ("root", f"user/{identity.user_name}"):
-        return True
-    return False if match["service"] == "iam" and _is_user(match["rest"]) else None
-
-
-def _any_of(parts: "Iterable[bool | None]") -> bool | None:
-    """True if one is, else None if one is, else False."""
-    found = list(parts)
-    return True if True in found else None if None in found else False
-
-
-def _any_matches(patterns: list[str], text: str) -> bool | None:
-    """None: a variable of IAM's stands in one, which nobody fills in here."""
-    if any(matches(pattern, text) for pattern in patterns):
-        return True
-    return None if any("${" in pattern for pattern in patterns) else False

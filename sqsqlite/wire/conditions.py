@@ -7,12 +7,17 @@ Source: IAM user guide, "IAM JSON policy elements: Condition operators", "AWS gl
 
 import ipaddress
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from sqsqlite.policy import Conditions, Scalar
-from sqsqlite.wire.wildcards import matches
+from sqsqlite.wire.wildcards import Wildcards
+
+Test = Callable[[str], bool]
+"""Whether a value is one of those that a condition wants. Raises ValueError if it can't be compared with them."""
 
 # Keys that a request never has here, because only Amazon's own services set them.
 NEVER_SET = frozenset({"aws:sourcearn", "aws:sourceaccount"})
@@ -24,17 +29,61 @@ _split = re.compile(
 ).fullmatch
 
 
-def holds(conditions: Conditions, context: Mapping[str, str]) -> bool | None:
+class Condition(NamedTuple):
+    """A key's condition, compiled: its values are read once, not with each request.
+
+    Attributes:
+        key: in lower case.
+        quantity: `any` or `all` of a key's values; None: without a word of that.
+        null_wanted: the values of Null, in lower case, which asks whether the key is missing; None: another operator.
+        test: None: the operator or a value can't be read.
+    """
+
+    key: str
+    is_negated: bool
+    quantity: str | None
+    is_if_exists: bool
+    null_wanted: frozenset[str] | None
+    test: Test | None
+    has_variable: bool
+
+    def holds(self, context: Mapping[str, str]) -> bool | None:
+        """Whether it holds; None: that can't be told."""
+        given = context.get(self.key)
+        if given is None and self.key not in NEVER_SET | SOMETIMES_SET:
+            return None
+        if self.has_variable:
+            return None
+        if self.null_wanted is not None:
+            return str(given is None).lower() in self.null_wanted
+        if self.test is None:
+            return None
+        if given is None:
+            if self.is_if_exists or self.quantity == "all":
+                return True
+            return self.is_negated and self.quantity is None
+        try:
+            return self.test(given) != self.is_negated
+        except ValueError:
+            return None
+
+
+def compiled(conditions: Conditions) -> tuple[Condition, ...]:
+    """The conditions of a statement."""
+    return tuple(
+        _compiled(name.lower(), key.lower(), wanted)
+        for name, keys in conditions.items()
+        for key, wanted in keys.items()
+    )
+
+
+def holds(conditions: Iterable[Condition], context: Mapping[str, str]) -> bool | None:
     """Whether all conditions hold; None: that can't be told.
 
     Args:
         context: values by key in lower case.
     """
-    return all_of(
-        _holds(operator.lower(), key.lower(), wanted, context)
-        for operator, keys in conditions.items()
-        for key, wanted in keys.items()
-    )
+    return all_of(condition.holds(context) for condition in conditions)
 
 
 def all_of(parts: Iterable[bool | None]) -> bool | None:
@@ -47,32 +96,27 @@ def all_of(parts: Iterable[bool | None]) -> bool | None:
     return None if untold else True
 
 
-def _holds(operator: str, key: str, wanted: Scalar | list[Scalar], context: Mapping[str, str]) -> bool | None:
-    given = context.get(key)
-    if given is None and key not in NEVER_SET | SOMETIMES_SET:
-        return None
+def _compiled(operation: str, key: str, wanted: Scalar | list[Scalar]) -> Condition:
     texts = [_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
-    if any("${" in text for text in texts):
-        return None
-    match = _split(operator)
-    if match is None:
-        return None
-    name = match["name"]
-    if name == "null":
-        return any(text.lower() == str(given is None).lower() for text in texts)
-    compare = _OPERATORS.get(name.replace("not", "", 1))
-    if compare is None:
-        return None
-    negated = "not" in name
-    if given is None:
-        if match["if_exists"] or match["quantity"] == "all":
-            return True
-        return negated and match["quantity"] is None
+    match = _split(operation)
+    name = "" if match is None else match["name"]
+    return Condition(
+        key,
+        "not" in name,
+        None if match is None else match["quantity"],
+        match is not None and match["if_exists"] is not None,
+        frozenset(text.lower() for text in texts) if name == "null" else None,
+        _test(name.replace("not", "", 1), texts),
+        any("${" in text for text in texts),
+    )
+
+
+def _test(name: str, texts: list[str]) -> Test | None:
+    make = _TESTS.get(name)
     try:
-        found = any([compare(given, text) for text in texts])  # noqa: C419 - all, so that none goes unread
+        return None if make is None else make(texts)
     except ValueError:
         return None
-    return found != negated
 
 
 def _text(value: Scalar) -> str:
@@ -94,45 +138,90 @@ def _instant(text: str) -> float:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-def _is_within(given: str, network: str) -> bool:
-    address = ipaddress.ip_address(given)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address in ipaddress.ip_network(network, strict=False)
-
-
-def _is_like_arn(given: str, pattern: str) -> bool:
-    """Part by part: a star does not reach over a colon, but in the last of the six."""
-    parts, patterns = given.split(":", 5), pattern.split(":", 5)
-    if len(patterns) != 6:
-        raise ValueError(pattern)
-    return len(parts) == 6 and all(map(matches, patterns, parts))
-
-
-def _ordered(read: Callable[[str], float], prefix: str) -> dict[str, Callable[[str, str], bool]]:
-    return {
-        f"{prefix}equals": lambda given, wanted: read(given) == read(wanted),
-        f"{prefix}lessthan": lambda given, wanted: read(given) < read(wanted),
-        f"{prefix}lessthanequals": lambda given, wanted: read(given) <= read(wanted),
-        f"{prefix}greaterthan": lambda given, wanted: read(given) > read(wanted),
-        f"{prefix}greaterthanequals": lambda given, wanted: read(given) >= read(wanted),
-    }
-
-
 def _as_bool(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
 
 
-_OPERATORS: dict[str, Callable[[str, str], bool]] = {
-    "stringequals": lambda given, wanted: given == wanted,
-    "stringequalsignorecase": lambda given, wanted: given.lower() == wanted.lower(),
-    "stringlike": lambda given, wanted: matches(wanted, given),
-    "bool": lambda given, wanted: _as_bool(given) == _as_bool(wanted),
-    "ipaddress": _is_within,
-    "arnequals": _is_like_arn,
-    "arnlike": _is_like_arn,
+def _as_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    address = ipaddress.ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+# --- operators: from the values wanted to the test of the one given
+
+
+def _equal(read: Callable[[str], object]) -> Callable[[list[str]], Test]:
+    def make(texts: list[str]) -> Test:
+        wanted = {read(text) for text in texts}
+        return lambda given: read(given) in wanted
+
+    return make
+
+
+def _like(texts: list[str]) -> Test:
+    patterns = Wildcards(texts)
+    return lambda given: bool(patterns.matching(given))
+
+
+def _like_arn(texts: list[str]) -> Test:
+    """Part by part: a star does not reach over a colon, but in the last of the six."""
+    split = [text.split(":", 5) for text in texts]
+    if any(len(parts) != 6 for parts in split):
+        raise ValueError(texts)
+    columns = [Wildcards(parts[place] for parts in split) for place in range(6)]
+
+    def test(given: str) -> bool:
+        parts = given.split(":", 5)
+        if len(parts) != 6:
+            return False
+        found = [column.matching(part) for column, part in zip(columns, parts, strict=True)]
+        return bool(set.intersection(*found))
+
+    return test
+
+
+def _within(texts: list[str]) -> Test:
+    networks = [ipaddress.ip_network(text, strict=False) for text in texts]
+
+    def test(given: str) -> bool:
+        address = _as_address(given)
+        return any(address in network for network in networks)
+
+    return test
+
+
+def _ordered(read: Callable[[str], float], prefix: str) -> dict[str, Callable[[list[str]], Test]]:
+    """Any of the values: the greatest decides for less, the least for greater."""
+
+    def compared(
+        compare: Callable[[float, float], bool], choose: Callable[[list[float]], float]
+    ) -> Callable[[list[str]], Test]:
+        def make(texts: list[str]) -> Test:
+            limit = choose([read(text) for text in texts])
+            return lambda given: compare(read(given), limit)
+
+        return make
+
+    return {
+        f"{prefix}equals": _equal(read),
+        f"{prefix}lessthan": compared(operator.lt, max),
+        f"{prefix}lessthanequals": compared(operator.le, max),
+        f"{prefix}greaterthan": compared(operator.gt, min),
+        f"{prefix}greaterthanequals": compared(operator.ge, min),
+    }
+
+
+_TESTS: dict[str, Callable[[list[str]], Test]] = {
+    "stringequals": _equal(str),
+    "stringequalsignorecase": _equal(str.lower),
+    "stringlike": _like,
+    "bool": _equal(_as_bool),
+    "ipaddress": _within,
+    "arnequals": _like_arn,
+    "arnlike": _like_arn,
     **_ordered(_number, "numeric"),
     **_ordered(_instant, "date"),
 }

@@ -1,31 +1,54 @@
-"""`*` and `?` as policies write them. In time that grows with the text alone, whatever the pattern."""
+"""`*` and `?` as policies write them."""
 
-import re
-from functools import lru_cache
+from collections.abc import Iterable
+
+
+class Wildcards:
+    """Patterns, matched all at once: `*` is any characters, `?` is one.
+
+    One pass over the text, without going back, takes time that grows with the text and with the patterns' length alone.
+    Each mark of a pattern but `*` has a bit in an integer, and so has the pattern's end. A bit that is set says that
+    the text so far is what the pattern has before this mark.
+
+    Args:
+        patterns: in ASCII, as the texts are. One with other characters matches nothing.
+    """
+
+    __slots__ = ("_any", "_ends", "_marks", "_stars", "_starts")
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._starts = self._stars = self._any = 0
+        self._ends: list[
+            int
+        ] = []  # as numbers of bits: a list of integers as long as all patterns would be large
+        marks: dict[str, int] = {}
+        place = 0
+        for pattern in patterns:
+            self._starts |= 1 << place
+            for mark in pattern:
+                bit = 1 << place
+                if mark == "*":
+                    self._stars |= bit
+                    continue
+                if mark == "?":
+                    self._any |= bit
+                elif mark.isascii():  # or a policy could ask for memory by thousands of different characters
+                    marks[mark] = marks.get(mark, 0) | bit
+                place += 1
+            self._ends.append(place)
+            place += 1
+        self._marks = {mark: bits | self._any for mark, bits in marks.items()}
+
+    def matching(self, text: str) -> set[int]:
+        """The places, in the order given and from 0, of the patterns that the whole text matches."""
+        state = self._starts
+        for character in text:
+            state = (state & self._marks.get(character, self._any)) << 1 | (state & self._stars)
+            if not state:
+                return set()
+        return {place for place, end in enumerate(self._ends) if state >> end & 1}
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the whole text is as the pattern says: `*` is any characters, `?` is one.
-
-    Each part between stars is looked for once, leftmost: what a later part needs, an earlier one never takes away.
-    """
-    first, *rest = pattern.split("*")
-    found = _compiled(first).match(text)
-    if found is None:
-        return False
-    if not rest:
-        return found.end() == len(text)
-    place = found.end()
-    *middle, last = rest
-    for part in middle:
-        found = _compiled(part).search(text, place)
-        if found is None:
-            return False
-        place = found.end()
-    end = len(text) - len(last)
-    return end >= place and _compiled(last).match(text, end) is not None
-
-
-@lru_cache(maxsize=1_024)
-def _compiled(part: str) -> "re.Pattern[str]":
-    return re.compile("".join("." if mark == "?" else re.escape(mark) for mark in part), re.DOTALL)
+    """Whether the whole text is as one pattern says."""
+    return bool(Wildcards([pattern]).matching(text))

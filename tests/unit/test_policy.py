@@ -158,6 +158,14 @@ def conditions(count):
     return {"StringEquals": {f"aws:{number}": "x" for number in range(count)}}
 
 
+def values(count):
+    """Of two conditions."""
+    return {
+        "IpAddress": {"aws:SourceIp": [f"10.0.0.{number}" for number in range(count - 1)]},
+        "Bool": {"aws:SecureTransport": True},
+    }
+
+
 @pytest.mark.rule("permission.21")
 @pytest.mark.parametrize(
     ("most", "one_more", "why"),
@@ -174,15 +182,25 @@ def conditions(count):
             "11 Conditions were found, maximum allowed is 10.",
         ),
         (
+            [statement(Resource=[ARN] * 25), statement(Resource=None, NotResource=[ARN] * 25)],
+            [statement(Resource=[ARN] * 50), statement(Resource=None, NotResource=ARN)],
+            "51 Resources were found, maximum allowed is 50.",
+        ),
+        (
+            [statement(Condition=values(60)), statement(Condition=values(40))],
+            [statement(Condition=values(60)), statement(Condition=values(41))],
+            "101 Condition values were found, maximum allowed is 100.",
+        ),
+        (
             [statement(Action=["sqs:*"] * 7)] * 2,
             [ALLOW, statement(Action=["sqs:*"] * 8)],
             "8 Actions were found, maximum allowed is 7.",
         ),
     ],
-    ids=["statements", "principals", "conditions", "actions"],
+    ids=["statements", "principals", "conditions", "resources", "values", "actions"],
 )
 def test_a_policy_keeps_the_quotas(most, one_more, why):
-    """Statements, principals and conditions of the whole document, actions of a statement."""
+    """Actions of a statement, everything else of the whole document."""
     check_policy(document(*most), SQS)
     assert reason(document(*one_more)) == why
 

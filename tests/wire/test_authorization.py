@@ -1,6 +1,7 @@
 """Accounts of one file: apart from each other, except by the policies of their queues."""
 
 import json
+import sys
 import threading
 from datetime import UTC, datetime
 
@@ -12,10 +13,14 @@ from botocore.exceptions import ClientError
 
 from sqsqlite.policy import read_policy
 from sqsqlite.policy_permissions import GRANTABLE, OWNER_ONLY
+from sqsqlite.requests import SendMessage
+from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.access import Identity
-from sqsqlite.wire.authorization import decide
+from sqsqlite.wire.authorization import authorize
 from sqsqlite.wire.keyed_access import KeyedAccess
+from sqsqlite.wire.rules import Rules
+from tests.wire.exchanges import exchange
 from tests.wire.serving import new_client, serving
 
 OWNER, GUEST, STRANGER = "111111111111", "222222222222", "333333333333"
@@ -378,10 +383,55 @@ WORKER = Identity(GUEST, "worker")
 CONTEXT = {"aws:principalaccount": GUEST, "aws:currenttime": datetime.now(UTC).isoformat()}
 
 
+def decide(policy, identity, action, queue_arn, context):
+    return Rules(policy, queue_arn).decide(identity, action, context)
+
+
 def decision(*statements, identity=WORKER, action="SendMessage"):
     filled = [{"Principal": "*", "Action": "*", **statement} for statement in statements]
     policy = read_policy(json.dumps({"Statement": filled}))
     return decide(policy, identity, action, arn("orders"), CONTEXT)
+
+
+def calls_of(action):
+    """How many functions it calls, those within others too: what it costs, whatever else the machine does."""
+    count = 0
+
+    def profile(_frame, event, _function):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        lambda patterns: {"NotResource": patterns},
+        lambda patterns: {"Resource": "*", "Condition": {"StringNotLike": {"aws:PrincipalArn": patterns}}},
+    ],
+    ids=["resources", "condition values"],
+)
+@pytest.mark.parametrize("form", ["N{}*", "*?N{}"], ids=["stars", "question marks"])
+def test_a_policy_of_many_patterns_costs_little_once_it_was_read(form, element, store, owner, queue):
+    """As an older version may have left it in the file: SetQueueAttributes takes no such policy any more."""
+    patterns = [form.format(number) for number in range(1_300)]
+    statement = {"Effect": "Allow", "Principal": "*", "Action": "*", **element(patterns)}
+    with store.transaction() as tx:
+        policy = json.dumps({"Statement": statement})
+        tx.execute("UPDATE sqs_queues SET policy = ? WHERE name = 'orders'", (policy,))
+    request = SendMessage(queue_url=queue, message_body="hi")
+
+    def ask():
+        authorize(store, exchange(), Identity(GUEST), request, Caller(GUEST), datetime.now(UTC))
+
+    ask()
+    assert calls_of(ask) < 1_000
 
 
 ALLOW, DENY = {"Effect": "Allow"}, {"Effect": "Deny"}

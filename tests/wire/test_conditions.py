@@ -2,7 +2,8 @@
 
 import pytest
 
-from sqsqlite.wire.conditions import all_of, holds
+from sqsqlite.wire.conditions import all_of, compiled
+from sqsqlite.wire.conditions import holds as all_hold
 from sqsqlite.wire.wildcards import matches
 
 CONTEXT = {
@@ -13,6 +14,10 @@ CONTEXT = {
     "aws:securetransport": "false",
     "aws:sourceip": "10.1.2.3",
 }
+
+
+def holds(conditions, context):
+    return all_hold(compiled(conditions), context)
 
 
 @pytest.mark.parametrize(
