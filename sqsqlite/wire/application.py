@@ -19,7 +19,7 @@ from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.body import Disconnected, read_body
-from sqsqlite.wire.exchange import IS_GONE, WRITE_WHOLE, Answer, Exchange, Headers, WireProtocol
+from sqsqlite.wire.exchange import IS_GONE, TRACE_ID, WRITE_WHOLE, Answer, Exchange, Headers, WireProtocol
 from sqsqlite.wire.failures import FAILED, InternalFailure, failure_of
 from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
 from sqsqlite.wire.operations import Operations
@@ -269,7 +269,7 @@ def _by_name(headers: Headers) -> dict[bytes, bytes]:
 
 def _traced(exchange: Exchange, request: "Request") -> "Request":
     """The request; a send without AWSTraceHeader has that of the HTTP header X-Amzn-Trace-Id, as with SQS."""
-    trace = exchange.header(b"x-amzn-trace-id")
+    trace = exchange.header(TRACE_ID)
     if not trace or not isinstance(request, SendMessage) or request.message_system_attributes:
         return request
     value = MessageAttributeValue(data_type="String", string_value=trace)

@@ -14,6 +14,9 @@ Headers = list[tuple[bytes, bytes]]
 IS_GONE = "sqsqlite.is_gone"
 """Among an ASGI scope's extensions: a function that tells whether the client has closed the connection."""
 
+TRACE_ID = b"x-amzn-trace-id"
+"""The header that becomes a message's AWSTraceHeader."""
+
 WRITE_WHOLE = "sqsqlite.write_whole"
 """Another: a function that writes an `Answer` at once, and tells whether it did; if not, it is sent as ASGI has it."""
 

@@ -10,6 +10,7 @@ from sqsqlite.service import keys
 from sqsqlite.service.sessions import credentials_of, read_token
 from sqsqlite.wire.access import Identity, OpenAccess
 from sqsqlite.wire.authorization import authorize, authorize_move
+from sqsqlite.wire.exchange import TRACE_ID
 from sqsqlite.wire.failures import ExpiredToken, IncompleteSignature, InvalidClientTokenId, ServiceUnavailable
 from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.key_file import BadKeyFile
@@ -107,6 +108,9 @@ class KeyedAccess:
             raise InvalidClientTokenId("The security token included in the request is invalid.")
         exchange.account_id, exchange.user = found.account_id, found.user_name
         check_signature(exchange, signed, found.secret_access_key, self._now())
+        if TRACE_ID.decode() not in signed.signed_headers:
+            # It would be kept with the message, and anybody on the way can have written it.
+            exchange.headers.pop(TRACE_ID, None)
         return Identity(found.account_id, found.user_name)
 
     def _credentials(self, exchange: "Exchange", signed: "Signed") -> "Credentials | None":

@@ -3,9 +3,14 @@
 import json
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
+from sqsqlite.service.keys import add_key
+from sqsqlite.wire.keyed_access import KeyedAccess
 from tests.wire.raw import FORM, ask, json_of, post
-from tests.wire.serving import serving
+from tests.wire.serving import client_of, serving
 
 TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 HEADER = f"X-Amzn-Trace-Id: {TRACE}\r\n".encode()
@@ -60,3 +65,36 @@ def test_entries_of_a_batch_have_their_own_alone(url):
     ]
     send(url, b"SendMessageBatch", Entries=entries)
     assert sorted(traces(url), key=str) == [None, "Root=1-own"]
+
+
+class SigningAll(SigV4Auth):
+    """botocore leaves the header out of what it signs."""
+
+    def headers_to_sign(self, request):
+        found = super().headers_to_sign(request)
+        for name, value in request.headers.items():
+            if name.lower() == "x-amzn-trace-id":
+                found[name.lower()] = value
+        return found
+
+
+@pytest.mark.parametrize(("signer", "expected"), [(SigV4Auth, None), (SigningAll, TRACE)])
+def test_with_keys_the_header_must_be_signed(signer, expected, store):
+    key = store.write(add_key, "000000000000", "")
+    with serving(store, KeyedAccess(store)) as url:
+        client = client_of(url, key)
+        queue_url = client.create_queue(QueueName="q")["QueueUrl"]
+        headers = {
+            "Host": "localhost",
+            "X-Amz-Target": "AmazonSQS.SendMessage",
+            "X-Amzn-Trace-Id": TRACE,
+        }
+        body = json.dumps({"QueueUrl": queue_url, "MessageBody": "hi"}).encode()
+        request = AWSRequest("POST", f"{url}/", headers=headers, data=body)
+        signer(Credentials(key.access_key_id, key.secret_access_key), "sqs", "us-east-1").add_auth(request)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items() if name != "Host")
+        answer = ask(url, post(body, lines.encode()))
+        assert answer.status == 200, answer.body
+        received = client.receive_message(QueueUrl=queue_url, MessageSystemAttributeNames=["AWSTraceHeader"])
+    [message] = received["Messages"]
+    assert message.get("Attributes", {}).get("AWSTraceHeader") == expected
