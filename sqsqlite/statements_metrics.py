@@ -11,67 +11,73 @@ SELECT DISTINCT account_id FROM sqs_queues ORDER BY account_id
 """
 
 LIST_QUEUES_TO_MEASURE = """
--- From one name to another: all that begin alike, or one. By the unique index on (account_id, name).
+-- Of some accounts, from one name to another: all that begin alike, or one. By the unique index on (account_id, name).
 SELECT
-    q.name, q.id, q.epoch_id, q.fifo, q.message_retention_period_seconds, q.holds_dead_letters, q.has_tenants,
-    c.minute_at, c.sent, c.received, c.empty_receives, c.deleted, c.deduplicated, c.sent_bytes
+    q.account_id, q.name, q.id, q.epoch_id, q.fifo, q.message_retention_period_seconds, q.holds_dead_letters,
+    q.has_tenants, c.minute_at, c.sent, c.received, c.deleted, c.dead_lettered, c.empty_receives, c.deduplicated,
+    c.sent_bytes
 FROM sqs_queues AS q
 JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
-WHERE q.account_id = :account_id AND q.name >= :first_name AND q.name <= :last_name
-ORDER BY q.name
+WHERE q.account_id IN (SELECT value FROM json_each(:account_ids))
+    AND q.name >= :first_name AND q.name <= :last_name
+ORDER BY q.account_id, q.name
 """
 
-SUM_ACTIVITY = """
--- Of a queue's closed minutes of late. By the primary key.
-SELECT
-    coalesce(sum(sent), 0), coalesce(sum(received), 0), coalesce(sum(empty_receives), 0), coalesce(sum(deleted), 0),
-    coalesce(sum(deduplicated), 0), coalesce(sum(sent_bytes), 0)
-FROM sqs_queue_activity
-WHERE queue_id = :queue_id AND minute_at >= :since_at
+LIST_OLDEST_MOVES = """
+-- Of each pair [epoch_id, expired_at]. By sqs_ix_dead_letters_epoch; passes over what is beyond retention and not yet
+-- swept.
+SELECT ids.value ->> 0, (
+    SELECT d.moved_at
+    FROM sqs_dead_letters AS d
+    CROSS JOIN sqs_leases AS l ON l.id = d.id
+    WHERE d.epoch_id = ids.value ->> 0 AND l.epoch_id = d.epoch_id AND l.sent_at > ids.value ->> 1
+    ORDER BY d.moved_at
+    LIMIT 1
+)
+FROM json_each(:queues) AS ids
 """
 
-FIND_OLDEST_MOVE = """
--- By sqs_ix_dead_letters_epoch; passes over what is beyond retention and not yet swept.
-SELECT d.moved_at
-FROM sqs_dead_letters AS d
-CROSS JOIN sqs_leases AS l ON l.id = d.id
-WHERE d.epoch_id = :epoch_id AND l.epoch_id = :epoch_id AND l.sent_at > :expired_at
-ORDER BY d.moved_at
-LIMIT 1
-"""
-
-FIND_OLDEST_UNMOVED = """
--- The oldest message that was sent to a dead-letter queue itself, if it was sent before the oldest move. Dead letters
--- that are older than the oldest move are passed over, 10,000 at most. By sqs_ix_leases_age.
-SELECT old.sent_at
-FROM (
-    SELECT l.id, l.sent_at FROM sqs_leases AS l
-    WHERE l.epoch_id = :epoch_id AND l.sent_at > :expired_at AND l.sent_at < :oldest_move_at
-    ORDER BY l.sent_at
-    LIMIT 10000
-) AS old
-WHERE NOT EXISTS (SELECT 1 FROM sqs_dead_letters AS d WHERE d.id = old.id)
-ORDER BY old.sent_at
-LIMIT 1
+LIST_OLDEST_UNMOVED = """
+-- Of each [epoch_id, expired_at, oldest_move_at]: the oldest message that was sent to the dead-letter queue itself, if
+-- it was sent before the oldest move. Dead letters that are older than the oldest move are passed over, 10,000 at most.
+-- By sqs_ix_leases_age.
+SELECT ids.value ->> 0, (
+    SELECT old.sent_at
+    FROM (
+        SELECT l.id, l.sent_at FROM sqs_leases AS l
+        WHERE l.epoch_id = ids.value ->> 0 AND l.sent_at > ids.value ->> 1 AND l.sent_at < ids.value ->> 2
+        ORDER BY l.sent_at
+        LIMIT 10000
+    ) AS old
+    WHERE NOT EXISTS (SELECT 1 FROM sqs_dead_letters AS d WHERE d.id = old.id)
+    ORDER BY old.sent_at
+    LIMIT 1
+)
+FROM json_each(:queues) AS ids
 """
 
 COUNT_GROUPS_IN_FLIGHT = """
--- FIFO. Goes through what is hidden: in flight, 120,000 at most, and delayed.
-SELECT count(DISTINCT group_key)
-FROM sqs_leases
-WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at > :now_ms AND token IS NOT NULL AND sent_at > :expired_at
+-- FIFO, of each pair [epoch_id, expired_at]. Goes through what is hidden: in flight, 120,000 at most, and delayed.
+SELECT ids.value ->> 0, (
+    SELECT count(DISTINCT l.group_key)
+    FROM sqs_leases AS l
+    WHERE l.epoch_id = ids.value ->> 0 AND l.visible_at > 0 AND l.visible_at > :now_ms AND l.token IS NOT NULL
+        AND l.sent_at > ids.value ->> 1
+)
+FROM json_each(:queues) AS ids
 """
 
 LIST_NOISY_GROUPS = """
--- Fair queues: the groups, at most nine, that have 30 messages and more than a tenth of all in flight. Goes through
--- what is hidden: in flight, 120,000 at most, and delayed.
-SELECT m.group_id
-FROM sqs_leases AS l
-JOIN sqs_messages AS m ON m.id = l.id
-WHERE l.epoch_id = :epoch_id AND l.visible_at > 0 AND l.visible_at > :now_ms AND (l.token IS NOT NULL)
-    AND l.sent_at > :expired_at AND m.group_id IS NOT NULL
-GROUP BY m.group_id
-HAVING count(*) >= 30 AND count(*) * 10 > :in_flight
+-- Fair queues, of each [epoch_id, expired_at, in_flight]: the groups, at most nine, that have 30 messages and more than
+-- a tenth of all in flight. Goes through what is hidden: in flight, 120,000 at most, and delayed.
+SELECT ids.value ->> 0, m.group_id
+FROM json_each(:queues) AS ids
+CROSS JOIN sqs_leases AS l
+CROSS JOIN sqs_messages AS m ON m.id = l.id
+WHERE l.epoch_id = ids.value ->> 0 AND l.visible_at > 0 AND l.visible_at > :now_ms AND (l.token IS NOT NULL)
+    AND l.sent_at > ids.value ->> 1 AND m.group_id IS NOT NULL
+GROUP BY ids.key, m.group_id
+HAVING count(*) >= 30 AND count(*) * 10 > ids.value ->> 2
 """
 
 MEASURE_QUIET_GROUPS = """

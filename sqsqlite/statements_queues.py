@@ -248,11 +248,6 @@ FROM sqs_leases
 WHERE epoch_id = :epoch_id AND sent_at <= :expired_at
 """
 
-SELECT_OLDEST = """
--- One seek in sqs_ix_leases_age.
-SELECT min(sent_at) FROM sqs_leases WHERE epoch_id = :epoch_id AND sent_at > :expired_at
-"""
-
 LIST_QUEUE_NAMES = """
 -- All of them, for `queues`: by the unique index on (account_id, name).
 SELECT name FROM sqs_queues
@@ -271,21 +266,37 @@ WHERE q.account_id = ? AND q.name = ?
 """
 
 STATS = """
--- One row a queue of the account, for `stats` and `top`: configuration, counts and the open minute.
+-- One row a queue of the account, for `stats` and `top`: configuration and the open minute.
 SELECT
-    q.name, q.id, q.epoch_id, q.fifo, q.visibility_timeout_seconds, q.message_retention_period_seconds,
-    q.dead_letter_target_arn, c.messages, c.in_flight, c.delayed, c.minute_at, c.sent, c.received, c.deleted,
-    c.dead_lettered, c.empty_receives
+    q.name, q.id, q.epoch_id, q.fifo, q.message_retention_period_seconds, q.dead_letter_target_arn,
+    c.minute_at, c.sent, c.received, c.deleted, c.dead_lettered, c.empty_receives, c.deduplicated, c.sent_bytes
 FROM sqs_queues AS q
 JOIN sqs_queue_counts AS c ON c.epoch_id = q.epoch_id
 WHERE q.account_id = :account_id AND q.name >= :prefix AND q.name < :upper_name
 ORDER BY q.name
 """
 
-SELECT_ACTIVITY = """
--- A queue's closed minutes of late, newest first. By the primary key.
-SELECT minute_at, sent, received, deleted, dead_lettered, empty_receives, sent_bytes
-FROM sqs_queue_activity
-WHERE queue_id = :queue_id AND minute_at >= :since_at
-ORDER BY minute_at DESC
+MEASURE_QUEUES = """
+-- Of each pair [epoch_id, expired_at]: the kept counts; what they are corrected by, hidden by its row and visible by
+-- the clock, all of it and in flight: a range each of sqs_ix_leases_hidden; the oldest message, and the oldest within
+-- its retention: a seek each in sqs_ix_leases_age.
+SELECT
+    c.epoch_id, c.messages, c.in_flight, c.delayed,
+    (SELECT count(*) FROM sqs_leases AS due
+        WHERE due.epoch_id = c.epoch_id AND due.visible_at > 0 AND due.visible_at <= :now_ms),
+    (SELECT count(*) FROM sqs_leases AS due
+        WHERE due.epoch_id = c.epoch_id AND due.visible_at > 0 AND due.visible_at <= :now_ms
+            AND (due.token IS NOT NULL)),
+    (SELECT min(sent_at) FROM sqs_leases AS l WHERE l.epoch_id = c.epoch_id),
+    (SELECT min(sent_at) FROM sqs_leases AS l WHERE l.epoch_id = c.epoch_id AND l.sent_at > ids.value ->> 1)
+FROM json_each(:queues) AS ids
+CROSS JOIN sqs_queue_counts AS c ON c.epoch_id = ids.value ->> 0
+"""
+
+LIST_ACTIVITY = """
+-- Closed minutes of late of some queues. By the primary key.
+SELECT
+    a.queue_id, a.sent, a.received, a.deleted, a.dead_lettered, a.empty_receives, a.deduplicated, a.sent_bytes
+FROM json_each(:queue_ids) AS ids
+CROSS JOIN sqs_queue_activity AS a ON a.queue_id = ids.value AND a.minute_at >= :since_at
 """

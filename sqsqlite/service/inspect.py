@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite import statements as sql
 from sqsqlite import statements_file as file_sql
@@ -12,9 +12,8 @@ from sqsqlite.engine.unreadable import check_message, line
 from sqsqlite.errors import CannotOpen, Corrupt, QueueDoesNotExist
 from sqsqlite.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.names import NO_SUCH_QUEUE
-from sqsqlite.service import lookup
+from sqsqlite.service import lookup, measure
 from sqsqlite.service.messages import sequence_number, uuid_text
-from sqsqlite.service.queues import exact_counts
 from sqsqlite.statements_operations import PEEK_FIFO
 from sqsqlite.store.damage import undecoded, warn_of_damage
 from sqsqlite.store.driver import dbapi
@@ -22,7 +21,6 @@ from sqsqlite.store.translate import is_undecodable
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
-    from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
 
 _PAGE = 500
@@ -129,44 +127,55 @@ def statistics(
         now_ms = store.clock.now_ms()
         since = now_ms - _MINUTE_MS if since_ms is None else since_ms
         since -= since % _MINUTE_MS
-        return [
-            _statistics(connection, row, now_ms, store.settings.jumps, since)
-            for row in connection.execute(queue_sql.STATS, bounds).fetchall()
-        ]
+        rows = [_Queue._make(row) for row in connection.execute(queue_sql.STATS, bounds).fetchall()]
+        jumps = store.settings.jumps
+        counts = measure.counts(
+            connection,
+            ((row.epoch_id, jumps.expired_at(row.retention_seconds, now_ms)) for row in rows),
+            now_ms,
+        )
+        minutes = [(row.id, row.minute_at, measure.Activity(*row[7:])) for row in rows]
+        activity = measure.activity(connection, minutes, since)
+    return [_statistics(row, counts[row.epoch_id], activity[row.id], now_ms, since) for row in rows]
+
+
+class _Queue(NamedTuple):
+    """A row of STATS: a queue's configuration, and the minute that is still open."""
+
+    name: str
+    id: int
+    epoch_id: int
+    fifo: int
+    retention_seconds: int
+    dead_letter_target_arn: str | None
+    minute_at: int
+    sent: int
+    received: int
+    deleted: int
+    dead_lettered: int
+    empty_receives: int
+    deduplicated: int
+    sent_bytes: int
 
 
 def _statistics(
-    connection: Any, row: tuple[Any, ...], now_ms: int, jumps: "Jumps", since: int
+    queue: _Queue, counts: measure.Counts, activity: measure.Activity, now_ms: int, since: int
 ) -> QueueStatistics:
-    name, queue_id, epoch_id, fifo, _, retention, target, *_ = row
-    open_minute = row[10:]  # minute_at, sent, received, deleted, dead_lettered, empty_receives
-    visible, in_flight, delayed = exact_counts(
-        connection, {"epoch_id": epoch_id, "message_retention_period_seconds": retention}, now_ms, jumps
-    )
-    bounds = {"epoch_id": epoch_id, "expired_at": jumps.expired_at(retention, now_ms)}
-    oldest = connection.execute(queue_sql.SELECT_OLDEST, bounds).fetchone()[0]
-    minutes = connection.execute(
-        queue_sql.SELECT_ACTIVITY, {"queue_id": queue_id, "since_at": since}
-    ).fetchall()
-    if open_minute[0] >= since:
-        minutes.append(open_minute)
-    sent, received, deleted, dead_lettered, empty_receives = (
-        sum(minute[place] for minute in minutes) for place in range(1, 6)
-    )
+    oldest = counts.oldest_sent_at
     return QueueStatistics(
-        name,
-        bool(fifo),
-        visible,
-        in_flight,
-        delayed,
+        queue.name,
+        bool(queue.fifo),
+        counts.visible,
+        counts.in_flight,
+        counts.delayed,
         oldest,
         0.0 if oldest is None else (now_ms - oldest) / 1000,
-        sent,
-        received,
-        deleted,
-        dead_lettered,
-        empty_receives,
-        target,
+        activity.sent,
+        activity.received,
+        activity.deleted,
+        activity.dead_lettered,
+        activity.empty_receives,
+        queue.dead_letter_target_arn,
         since,
     )
 

@@ -1,17 +1,15 @@
 """CloudWatch's metrics of a queue: what Amazon counts, under its names, at one instant."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite import statements_metrics as measure
-from sqsqlite import statements_queues as sql
-from sqsqlite.service import lookup
-from sqsqlite.service.queues import exact_counts
+from sqsqlite import statements_metrics as statements
+from sqsqlite.service import lookup, measure
 
 if TYPE_CHECKING:
     from sqsqlite.service.caller import Caller
-    from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
 
 # Fewer messages in flight make no group noisy.
@@ -77,9 +75,10 @@ def _cloudwatch_name(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
 
 
-class _Measured(NamedTuple):
+class _Queue(NamedTuple):
     """A queue's row: configuration, and the minute that is still open."""
 
+    account_id: str
     name: str
     id: int
     epoch_id: int
@@ -90,35 +89,50 @@ class _Measured(NamedTuple):
     minute_at: int
     sent: int
     received: int
-    empty_receives: int
     deleted: int
+    dead_lettered: int
+    empty_receives: int
     deduplicated: int
     sent_bytes: int
 
 
-class _Counts(NamedTuple):
-    """Messages by state, and the instant from which the oldest one's age is counted."""
+class _Measured(NamedTuple):
+    """What the file tells of all queues, by epoch id. Instants are milliseconds since 1970 UTC.
 
-    visible: int
-    in_flight: int
-    delayed: int
-    oldest_at: int | None
+    Attributes:
+        activity: by queue id.
+        oldest_at: from when the age counts, None in an empty queue.
+        groups_in_flight: of FIFO queues.
+        noisy: the noisy groups, where there are any.
+        quiet: the counts without them, there.
+    """
 
-    def age(self, now_ms: int) -> float:
+    now_ms: int
+    since_at: int
+    counts: dict[int, measure.Counts]
+    activity: dict[int, measure.Activity]
+    oldest_at: dict[int, int | None]
+    groups_in_flight: dict[int, int]
+    noisy: dict[int, list[str]]
+    quiet: dict[int, measure.Counts]
+
+    def age(self, oldest_at: int | None) -> float:
         """Seconds; 0 where there is no message, or one that another process has sent since `now_ms` was asked."""
-        return 0.0 if self.oldest_at is None else max(0, now_ms - self.oldest_at) / 1000
+        return 0.0 if oldest_at is None else max(0, self.now_ms - oldest_at) / 1000
 
 
 def metrics(store: "Store", caller: "Caller", prefix: str = "") -> list[QueueMetrics]:
     """All queues of the account whose names begin with `prefix`, at one instant."""
     with store.reading() as connection:
-        return _measure(connection, caller.account_id, prefix, prefix + "\U0010ffff", store)
+        found = _measure(connection, [caller.account_id], prefix, prefix + "\U0010ffff", store)
+        return [queue for _, queue in found]
 
 
-def accounts(store: "Store") -> list[str]:
-    """Ids of the accounts that have queues."""
+def metrics_of_all(store: "Store") -> list[tuple[str, QueueMetrics]]:
+    """All queues of all accounts at one instant, each behind its account's id."""
     with store.reading() as connection:
-        return [row[0] for row in connection.execute(measure.LIST_ACCOUNTS)]
+        accounts = [row[0] for row in connection.execute(statements.LIST_ACCOUNTS)]
+        return _measure(connection, accounts, "", "\U0010ffff", store)
 
 
 def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics:
@@ -129,90 +143,139 @@ def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics
     """
     with store.reading() as connection:
         queue = lookup.find(connection.execute, queue_url, caller)
-        [found] = _measure(connection, queue.account_id, queue.name, queue.name, store)
+        [(_, found)] = _measure(connection, [queue.account_id], queue.name, queue.name, store)
         return found
 
 
-def _measure(connection: Any, account_id: str, first: str, last: str, store: "Store") -> list[QueueMetrics]:
+def _measure(
+    connection: Any, account_ids: list[str], first: str, last: str, store: "Store"
+) -> list[tuple[str, QueueMetrics]]:
     now_ms = store.clock.now_ms()
-    bounds = {"account_id": account_id, "first_name": first, "last_name": last}
-    rows = connection.execute(measure.LIST_QUEUES_TO_MEASURE, bounds).fetchall()
-    return [_metrics(connection, _Measured._make(row), now_ms, store.settings.jumps) for row in rows]
-
-
-def _metrics(connection: Any, queue: _Measured, now_ms: int, jumps: "Jumps") -> QueueMetrics:
-    bounds = {
-        "epoch_id": queue.epoch_id,
-        "now_ms": now_ms,
-        "expired_at": jumps.expired_at(queue.message_retention_period_seconds, now_ms),
+    bounds = {"account_ids": json.dumps(account_ids), "first_name": first, "last_name": last}
+    rows = connection.execute(statements.LIST_QUEUES_TO_MEASURE, bounds).fetchall()
+    queues = [_Queue._make(row) for row in rows]
+    jumps = store.settings.jumps
+    expired_at = {
+        queue.epoch_id: jumps.expired_at(queue.message_retention_period_seconds, now_ms) for queue in queues
     }
-    counts = _Counts(
-        *exact_counts(connection, queue._asdict(), now_ms, jumps), _oldest(connection, queue, bounds)
+    since_at = now_ms - now_ms % _MINUTE_MS - _MINUTE_MS
+    minutes = [(queue.id, queue.minute_at, measure.Activity(*queue[9:])) for queue in queues]
+    counts = measure.counts(connection, expired_at.items(), now_ms)
+    oldest_at = _oldest(connection, queues, expired_at, counts)
+    noisy = _noisy(connection, queues, expired_at, counts, now_ms)
+    measured = _Measured(
+        now_ms,
+        since_at,
+        counts,
+        measure.activity(connection, minutes, since_at),
+        oldest_at,
+        _groups_in_flight(connection, queues, expired_at, counts, now_ms),
+        noisy,
+        {epoch_id: _quiet(connection, epoch_id, expired_at, noisy, now_ms) for epoch_id in noisy},
     )
-    since = now_ms - now_ms % _MINUTE_MS - _MINUTE_MS
-    sent, received, empty, deleted, deduplicated, size_bytes = _activity(connection, queue, since)
-    noisy, visible, in_flight, delayed, age = _noisy_and_quiet(connection, queue, counts, bounds)
-    groups_in_flight = None
-    if queue.fifo:
-        groups_in_flight = connection.execute(measure.COUNT_GROUPS_IN_FLIGHT, bounds).fetchone()[0]
+    return [(queue.account_id, _metrics(queue, measured)) for queue in queues]
+
+
+def _metrics(queue: _Queue, measured: _Measured) -> QueueMetrics:
+    epoch_id, fifo = queue.epoch_id, bool(queue.fifo)
+    counts, activity = measured.counts[epoch_id], measured.activity[queue.id]
+    age = measured.age(measured.oldest_at[epoch_id])
+    quiet = measured.quiet.get(epoch_id)
+    quiet_counts = quiet or counts
+    quiet_age = age if quiet is None else measured.age(quiet.oldest_sent_at)
     return QueueMetrics(
         queue.name,
-        since,
+        measured.since_at,
         counts.visible,
         counts.in_flight,
         counts.delayed,
-        counts.age(now_ms),
-        groups_in_flight,
-        noisy,
-        visible,
-        in_flight,
-        delayed,
         age,
-        sent,
-        received,
-        empty,
-        deleted,
-        deduplicated if queue.fifo else None,
-        size_bytes,
+        measured.groups_in_flight.get(epoch_id, 0) if fifo else None,
+        None if fifo else len(measured.noisy.get(epoch_id, ())),
+        None if fifo else quiet_counts.visible,
+        None if fifo else quiet_counts.in_flight,
+        None if fifo else quiet_counts.delayed,
+        None if fifo else quiet_age,
+        activity.sent,
+        activity.received,
+        activity.empty_receives,
+        activity.deleted,
+        activity.deduplicated if fifo else None,
+        activity.sent_bytes,
     )
 
 
-def _oldest(connection: Any, queue: _Measured, bounds: dict[str, int]) -> int | None:
+def _oldest(
+    connection: Any, queues: list[_Queue], expired_at: dict[int, int], counts: dict[int, measure.Counts]
+) -> dict[int, int | None]:
     """The instant from which the age counts: of the oldest send, or in a dead-letter queue of the oldest move."""
-    moved_at: int | None = None
-    if queue.holds_dead_letters:
-        row = connection.execute(measure.FIND_OLDEST_MOVE, bounds).fetchone()
-        moved_at = None if row is None else row[0]
-    if moved_at is None:
-        oldest: int | None = connection.execute(sql.SELECT_OLDEST, bounds).fetchone()[0]
-        return oldest
-    row = connection.execute(measure.FIND_OLDEST_UNMOVED, {**bounds, "oldest_move_at": moved_at}).fetchone()
-    return moved_at if row is None else int(row[0])
+    found = {epoch_id: count.oldest_sent_at for epoch_id, count in counts.items()}
+    holding = [(queue.epoch_id, expired_at[queue.epoch_id]) for queue in queues if queue.holds_dead_letters]
+    moves = _of_each(connection, statements.LIST_OLDEST_MOVES, holding)
+    moved = {epoch_id: moved_at for epoch_id, moved_at in moves if moved_at is not None}
+    asked = [(epoch_id, expired_at[epoch_id], moved_at) for epoch_id, moved_at in moved.items()]
+    for epoch_id, unmoved_at in _of_each(connection, statements.LIST_OLDEST_UNMOVED, asked):
+        found[epoch_id] = moved[epoch_id] if unmoved_at is None else unmoved_at
+    return found
 
 
-def _noisy_and_quiet(
-    connection: Any, queue: _Measured, counts: _Counts, bounds: dict[str, Any]
-) -> tuple[Any, ...]:
-    """How many groups are noisy, and visible, in flight, delayed and age without them; five times None if FIFO."""
-    if queue.fifo:
-        return (None,) * 5
-    noisy: list[str] = []
-    if queue.has_tenants and counts.in_flight >= NOISY_FROM:
-        # Where none can be noisy nothing is counted.
-        asked = {**bounds, "in_flight": counts.in_flight}
-        noisy = [row[0] for row in connection.execute(measure.LIST_NOISY_GROUPS, asked)]
-    if noisy:
-        asked = {**bounds, "noisy_groups": json.dumps(noisy)}
-        row = connection.execute(measure.MEASURE_QUIET_GROUPS, asked).fetchone()
-        in_flight, delayed, messages, oldest_at = row
-        counts = _Counts(messages - in_flight - delayed, in_flight, delayed, oldest_at)
-    return len(noisy), counts.visible, counts.in_flight, counts.delayed, counts.age(bounds["now_ms"])
+def _groups_in_flight(
+    connection: Any,
+    queues: list[_Queue],
+    expired_at: dict[int, int],
+    counts: dict[int, measure.Counts],
+    now_ms: int,
+) -> dict[int, int]:
+    """Of the FIFO queues that have messages in flight."""
+    asked = [
+        (queue.epoch_id, expired_at[queue.epoch_id])
+        for queue in queues
+        if queue.fifo and counts[queue.epoch_id].in_flight
+    ]
+    return dict(_of_each(connection, statements.COUNT_GROUPS_IN_FLIGHT, asked, now_ms=now_ms))
 
 
-def _activity(connection: Any, queue: _Measured, since: int) -> tuple[int, ...]:
-    """Sent, received, empty receives, deleted, deduplicated, bytes sent: closed minutes, and the open one."""
-    bounds = {"queue_id": queue.id, "since_at": since}
-    closed: tuple[int, ...] = connection.execute(measure.SUM_ACTIVITY, bounds).fetchone()
-    if queue.minute_at < since:
-        return closed
-    return tuple(before + now for before, now in zip(closed, queue[8:], strict=True))
+def _noisy(
+    connection: Any,
+    queues: list[_Queue],
+    expired_at: dict[int, int],
+    counts: dict[int, measure.Counts],
+    now_ms: int,
+) -> dict[int, list[str]]:
+    """The noisy groups of standard queues. Where none can be noisy nothing is counted."""
+    asked = [
+        (queue.epoch_id, expired_at[queue.epoch_id], counts[queue.epoch_id].in_flight)
+        for queue in queues
+        if not queue.fifo and queue.has_tenants and counts[queue.epoch_id].in_flight >= NOISY_FROM
+    ]
+    found: dict[int, list[str]] = {}
+    for epoch_id, group_id in _of_each(connection, statements.LIST_NOISY_GROUPS, asked, now_ms=now_ms):
+        found.setdefault(epoch_id, []).append(group_id)
+    return found
+
+
+def _quiet(
+    connection: Any, epoch_id: int, expired_at: dict[int, int], noisy: dict[int, list[str]], now_ms: int
+) -> measure.Counts:
+    """The counts of a queue without its noisy groups, and from when the age of what is left counts."""
+    bounds = {
+        "epoch_id": epoch_id,
+        "expired_at": expired_at[epoch_id],
+        "noisy_groups": json.dumps(noisy[epoch_id]),
+        "now_ms": now_ms,
+    }
+    row = connection.execute(statements.MEASURE_QUIET_GROUPS, bounds).fetchone()
+    in_flight, delayed, messages, oldest_at = row
+    return measure.Counts(messages - in_flight - delayed, in_flight, delayed, oldest_at)
+
+
+def _of_each(
+    connection: Any, statement: str, asked: Sequence[tuple[int, ...]], **bounds: int
+) -> list[tuple[int, Any]]:
+    """What a statement finds of some queues, each by its epoch id; it is not run for none."""
+    if not asked:
+        return []
+    rows: list[tuple[int, Any]] = connection.execute(
+        statement, {"queues": json.dumps(asked), **bounds}
+    ).fetchall()
+    return rows

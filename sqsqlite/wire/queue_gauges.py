@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sqsqlite.service.caller import Caller
-from sqsqlite.service.metrics import accounts, metrics
+from sqsqlite.service.metrics import metrics_of_all
 from sqsqlite.wire.metrics import queue_lines
 
 if TYPE_CHECKING:
@@ -46,9 +45,4 @@ class QueueGauges:
             return self._text
 
     def _measure(self) -> str:
-        found = [
-            (account_id, queue)
-            for account_id in accounts(self._store)
-            for queue in metrics(self._store, Caller(account_id))
-        ]
-        return "".join(f"{line}\n" for line in queue_lines(found))
+        return "".join(f"{line}\n" for line in queue_lines(metrics_of_all(self._store)))

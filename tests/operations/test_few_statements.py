@@ -52,6 +52,41 @@ def test_a_queue_is_counted_by_one_statement(sqs, statements):
     assert len(statements) == 3  # begin, select, rollback
 
 
+@pytest.fixture
+def many(sqs, clock):
+    """Fifteen queues of every kind, each with messages in some states; of two all has expired."""
+    for number in range(3):
+        dead = sqs.create_queue(f"dead{number}")
+        failing = sqs.create_queue(f"failing{number}", dead_letter_queue=dead, max_receive_count=1)
+        failing.send("poison")
+        failing.receive(visibility_timeout=0)
+        failing.receive()
+        dead.send("by hand")
+        sqs.create_queue(f"short{number}", message_retention_period=60).send_many(["a", "b"])
+        tenants = sqs.create_queue(f"tenants{number}")
+        tenants.send_many([{"body": str(body), "group_id": f"g{body // 40}"} for body in range(80)])
+        tenants.receive(10)
+        fifo = sqs.create_queue(f"f{number}.fifo", fifo=True, content_based_deduplication=True)
+        fifo.send_many([{"body": str(body), "group_id": f"g{body % 3}"} for body in range(9)])
+        fifo.receive()
+        clock.advance(30)
+        for queue in (dead, failing):
+            queue.send_many(["visible", "in flight", {"body": "delayed", "delay": 600}])
+            queue.receive(visibility_timeout=20)
+
+
+@pytest.mark.parametrize(("look", "most"), [("stats", 3), ("metrics", 7)])
+def test_all_queues_are_measured_by_a_few_statements(sqs, many, statements, look, most):
+    statements.clear()
+    found = getattr(sqs, look)()
+    assert len(found) == 15
+    run = len(statements)
+    # Begin and rollback; two of the queues hold what has expired, and each of these is counted by itself.
+    assert run <= most + 4
+    # The same as each queue alone is told.
+    assert [one for queue in found for one in getattr(sqs, look)(queue.name)] == found
+
+
 def test_what_is_beyond_its_retention_is_not_counted(sqs, clock):
     queue = sqs.create_queue("orders", message_retention_period=60)
     queue.send_many(["a", "b"])
