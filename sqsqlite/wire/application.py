@@ -208,12 +208,14 @@ class Application:
     def _read(
         self, protocol: WireProtocol, exchange: Exchange, kind: "type[Request]", caller: Caller
     ) -> "Request":
-        """The request; a queue that does not exist is told before anything else that is wrong with it, as SQS does."""
+        """The request; an own queue that does not exist is told before anything else that is wrong, as SQS does."""
         try:
             return _traced(exchange, protocol.read(exchange, kind, self._store.settings.limits))
         except SQSError as error:
             url = protocol.queue_url(exchange)
-            if url and not isinstance(error, QueueDoesNotExist):
+            # Of another account's nothing is told before it is known whether the caller may ask.
+            is_own = bool(url) and lookup.place(url, caller)[0] == caller.account_id
+            if is_own and not isinstance(error, QueueDoesNotExist):
                 with self._store.reading() as connection:
                     lookup.find(connection.execute, url, caller)
             raise

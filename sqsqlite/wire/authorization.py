@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sqsqlite import requests
-from sqsqlite.errors import AccessDenied, QueueDoesNotExist
-from sqsqlite.names import NO_SUCH_QUEUE, is_queue_arn, queue_arn, queue_name, queue_url
+from sqsqlite.errors import AccessDenied
+from sqsqlite.names import is_queue_arn, queue_arn, queue_name, queue_url
 from sqsqlite.policy_permissions import GRANTABLE
 from sqsqlite.service import lookup, move_tasks
 from sqsqlite.service.keys import find_policy
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 # Whatever a policy denies, its queue's account can mend it: the account itself, not each of its users.
 NEVER_DENIED_TO_OWNER = frozenset({"AddPermission", "RemovePermission", "SetQueueAttributes"})
 _WITHOUT_QUEUE = (requests.CreateQueue, requests.ListQueues)
-# Their operations find no other account's queue, so one that is made meanwhile is none to them.
-_OF_OWN_QUEUES = (requests.StartMessageMoveTask, requests.ListMessageMoveTasks)
 
 
 def authorize(
@@ -46,8 +44,8 @@ def authorize(
         now: for conditions on the time.
 
     Raises:
-        AccessDenied: the queue's Policy denies it, or the queue is another account's and nothing allows it.
-        QueueDoesNotExist: the request is for another account's queue, and there is none.
+        AccessDenied: the queue's Policy denies it, or the queue is another account's, if it is there, and nothing
+            allows it.
     """
     place = place_of(store, request, caller)
     if place is None:
@@ -58,14 +56,10 @@ def authorize(
         return caller
     denied = _denied(caller, owner, name)
     row = find_policy(store, owner, name)
-    if row is None:
-        if is_own or isinstance(request, _OF_OWN_QUEUES):
-            return caller
-        if isinstance(request, requests.CancelMessageMoveTask):
-            raise denied
-        # Not left to the operation: the queue may be made before that looks, and nobody would have asked.
-        raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    if not is_own and single(request.action) not in GRANTABLE:
+    if row is None and is_own:
+        return caller
+    # A queue that is not there is denied like one that nothing allows: the answer must not tell which names there are.
+    if row is None or (not is_own and single(request.action) not in GRANTABLE):
         raise denied
     context = context_of(exchange, identity, store.settings.region, now)
     verdict = _verdict(store, identity, request.action, place, row[0], context)

@@ -1,5 +1,6 @@
 """Accounts of one file: apart from each other, except by the policies of their queues."""
 
+import base64
 import json
 import sys
 import threading
@@ -273,23 +274,47 @@ def test_source_queues_of_dead_letters_are_the_owner_s(owner, guest, queue):
     assert found == [queue.replace("orders", "source")]
 
 
-def test_queue_of_another_account_that_does_not_exist_is_told_so(guest, queue):
-    with pytest.raises(guest.exceptions.QueueDoesNotExist):
-        guest.send_message(QueueUrl=queue + "x", MessageBody="hi")
-    with pytest.raises(guest.exceptions.QueueDoesNotExist):
-        guest.get_queue_url(QueueName="nobody", QueueOwnerAWSAccountId=OWNER)
-    with pytest.raises(guest.exceptions.QueueDoesNotExist):
-        guest.delete_queue(QueueUrl=queue + "x")
-    for call in (guest.start_message_move_task, guest.list_message_move_tasks):
-        with pytest.raises(guest.exceptions.ResourceNotFoundException):
-            call(SourceArn=arn("nobody"))
+# Each as a call of a guest's on a queue of the owner's, by the queue's URL and name.
+PROBES = {
+    "SendMessage": lambda guest, url, name: guest.send_message(QueueUrl=url, MessageBody="hi"),
+    "ReceiveMessage": lambda guest, url, name: guest.receive_message(QueueUrl=url),
+    "ReceiveMessage, too many": lambda guest, url, name: guest.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=11
+    ),
+    "DeleteMessage": lambda guest, url, name: guest.delete_message(QueueUrl=url, ReceiptHandle="x"),
+    "GetQueueAttributes": lambda guest, url, name: guest.get_queue_attributes(QueueUrl=url),
+    "GetQueueUrl": lambda guest, url, name: guest.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=OWNER),
+    "DeleteQueue": lambda guest, url, name: guest.delete_queue(QueueUrl=url),
+    "ListQueueTags": lambda guest, url, name: guest.list_queue_tags(QueueUrl=url),
+    "StartMessageMoveTask": lambda guest, url, name: guest.start_message_move_task(SourceArn=arn(name)),
+    "StartMessageMoveTask, to it": lambda guest, url, name: guest.start_message_move_task(
+        SourceArn=arn("dead", GUEST), DestinationArn=arn(name)
+    ),
+    "ListMessageMoveTasks": lambda guest, url, name: guest.list_message_move_tasks(SourceArn=arn(name)),
+    "CancelMessageMoveTask": lambda guest, url, name: guest.cancel_message_move_task(
+        TaskHandle=base64.b64encode(f'{{"taskId":"x","sourceArn":"{arn(name)}"}}'.encode()).decode()
+    ),
+    "CreateQueue": lambda guest, url, name: guest.create_queue(
+        QueueName="q",
+        Attributes={"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn(name), "maxReceiveCount": 3})},
+    ),
+}
 
 
-def test_parameters_of_a_denied_request_are_not_discussed_before_the_queue_is(guest, queue):
-    """Nothing is said of the queue itself by that."""
-    with pytest.raises(ClientError) as refused:
-        guest.receive_message(QueueUrl=queue, MaxNumberOfMessages=11)
-    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+@pytest.mark.parametrize("probe", PROBES)
+def test_no_answer_tells_whether_another_account_has_a_queue_of_a_name(probe, guest, queue):
+    guest.create_queue(QueueName="dead")
+    redrive = {"deadLetterTargetArn": arn("dead", GUEST), "maxReceiveCount": 3}
+    guest.create_queue(QueueName="alive", Attributes={"RedrivePolicy": json.dumps(redrive)})
+    answers = []
+    for name in ("orders", "nobody"):
+        with pytest.raises(ClientError) as refused:
+            PROBES[probe](guest, queue.replace("orders", name), name)
+        found = refused.value.response
+        answers.append(
+            (found["ResponseMetadata"]["HTTPStatusCode"], repr(found["Error"]).replace(name, "NAME"))
+        )
+    assert answers[0] == answers[1]
 
 
 def test_deny_holds_for_the_own_account_too_but_never_for_the_policy_itself(owner, queue):
@@ -370,8 +395,7 @@ def test_without_keys_the_queues_of_accounts_that_had_some_stay_theirs(store, pa
         deny = {"Effect": "Deny", "Principal": "*", "Action": "*"}
         boss.set_queue_attributes(QueueUrl=own, Attributes={"Policy": json.dumps({"Statement": deny})})
         boss.send_message(QueueUrl=own, MessageBody="nobody is told apart")
-        with pytest.raises(boss.exceptions.QueueDoesNotExist):
-            boss.send_message(QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
+        denied(boss.send_message, QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
         with store.transaction() as tx:
             tx.execute("UPDATE sqs_queues SET account_id = ?, policy = NULL", (OWNER,))
         denied(boss.send_message, QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
