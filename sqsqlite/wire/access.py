@@ -34,6 +34,9 @@ class Identity(NamedTuple):
 class Access(Protocol):
     """What the application asks before it carries a request out."""
 
+    def needs_digest(self, exchange: "Exchange") -> bool:
+        """Whether `authenticate` will hash the body. Raises what that would, as far as the headers tell."""
+
     def authenticate(self, exchange: "Exchange") -> Identity:
         """Who it is from. Raises an SQSError if that can't be told, or isn't true."""
 
@@ -61,6 +64,11 @@ class OpenAccess:
     def __init__(self, store: "Store", hosts: Hosts | None = None) -> None:
         self._store = store
         self._hosts = hosts or Hosts()
+
+    @staticmethod
+    def needs_digest(exchange: "Exchange") -> bool:  # noqa: ARG004 - as the others'
+        """No: signatures are not looked at."""
+        return False
 
     def authenticate(self, exchange: "Exchange") -> Identity:
         """The account of a file that is used without a server.

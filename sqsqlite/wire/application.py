@@ -18,13 +18,14 @@ from sqsqlite.requests import ReceiveMessage, SendMessage, StartMessageMoveTask
 from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
-from sqsqlite.wire.body import Disconnected, read_body
+from sqsqlite.wire.body import LONG_BYTES, Disconnected, LongBodies, read_body
 from sqsqlite.wire.exchange import IS_GONE, TRACE_ID, WRITE_WHOLE, Answer, Exchange, Headers, WireProtocol
 from sqsqlite.wire.failures import FAILED, InternalFailure, failure_of
 from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
 from sqsqlite.wire.operations import Operations
 from sqsqlite.wire.query_protocol import QueryProtocol, unknown_operation
 from sqsqlite.wire.served import Observe, Served
+from sqsqlite.wire.signature import digest_of
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request
@@ -77,6 +78,7 @@ class Application:
         self._metrics = metrics
         self._observers = observers
         self._operations: Operations | None = None
+        self._bodies = LongBodies()
         self._json = JsonProtocol()
         self._query = QueryProtocol()
 
@@ -103,6 +105,7 @@ class Application:
         """Write what was submitted, and end the threads."""
         assert self._operations is not None
         await self._operations.close()
+        self._bodies.close()
 
     @property
     def waiting(self) -> int:
@@ -131,7 +134,13 @@ class Application:
         if page is not None:
             await _send(write_whole, send, page)
             return
-        answer = await self._answer(exchange, _Client(receive, extensions.get(IS_GONE, _never)))
+        client = _Client(receive, extensions.get(IS_GONE, _never))
+        try:
+            answer = await self._answer(exchange, client)
+        except Disconnected:
+            return
+        finally:
+            client.end_watch()
         await _send(write_whole, send, answer)
         self._tell(exchange, answer, time.perf_counter() - started)
 
@@ -157,18 +166,10 @@ class Application:
     async def _answer(self, exchange: Exchange, client: "_Client") -> Answer:
         protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
         try:
-            action = protocol.action(exchange)
-            if not action and protocol is self._query:
-                return unknown_operation(exchange)
-            kind = ACTIONS.get(action)
-            if kind is None:
-                asked = action or exchange.header(TARGET)
-                raise InvalidAction(f"The action {asked} is not valid for this endpoint.")
-            exchange.action = action
-            identity = self._access.authenticate(exchange)
+            kind, identity = await self._admit(protocol, exchange, client)
             caller = self._caller(exchange, identity)
             exchange.account_id = caller.account_id
-            request = self._read(protocol, exchange, kind, caller)
+            request = await self._read(protocol, exchange, client, kind, caller)
             exchange.queue = _queue_of(request)
             client.check = partial(self._access.authorize, exchange, identity, request, caller)
             caller = self._access.authorize(exchange, identity, request, caller)
@@ -177,6 +178,10 @@ class Application:
                 authorize_move = self._access.authorize_move
                 await self._operations.in_thread(authorize_move, exchange, identity, request, caller)
             return protocol.answer(exchange, kind, await self._execute(request, caller, client))
+        except Disconnected:
+            raise
+        except _NoAction:
+            return unknown_operation(exchange)
         except SQSError as error:
             refusal = error
         except StoreError as error:
@@ -188,12 +193,37 @@ class Application:
         exchange.code = refusal.query_code
         return protocol.refuse(exchange, refusal)
 
+    async def _admit(
+        self, protocol: WireProtocol, exchange: Exchange, client: "_Client"
+    ) -> "tuple[type[Request], Identity]":
+        """The action asked for, and who asks.
+
+        Where keys are in force, nothing is parsed before the signature is checked, and nothing is hashed whose headers
+        alone are refused. So an action that stands in the body is read last.
+        """
+        in_body = protocol.names_action_in_body(exchange)
+        kind = None if in_body else self._kind(protocol, exchange)
+        body = exchange.body
+        if len(body) > LONG_BYTES and self._access.needs_digest(exchange):
+            exchange.digest = await self._bodies.work(body, client, digest_of, body)
+        identity = self._access.authenticate(exchange)
+        await self._bodies.work(body, client, protocol.check_size, exchange, self._store.settings.limits)
+        return kind or self._kind(protocol, exchange), identity
+
+    def _kind(self, protocol: WireProtocol, exchange: Exchange) -> "type[Request]":
+        action = protocol.action(exchange)
+        if not action and protocol is self._query:
+            raise _NoAction
+        kind = ACTIONS.get(action)
+        if kind is None:
+            asked = action or exchange.header(TARGET)
+            raise InvalidAction(f"The action {asked} is not valid for this endpoint.")
+        exchange.action = action
+        return kind
+
     async def _execute(self, request: "Request", caller: Caller, client: "_Client") -> "Response":
         assert self._operations is not None
-        try:
-            response = await self._operations.execute(request, caller, client)
-        finally:
-            client.end_watch()
+        response = await self._operations.execute(request, caller, client)
         # No lease for a client that has gone: the only action that must know.
         if isinstance(request, ReceiveMessage) and client.is_gone():
             # A moment ago: the watch has not heard of it yet. From here to the socket nothing waits.
@@ -205,20 +235,31 @@ class Application:
         base_url = self._options.base_url or f"{exchange.scheme}://{host}"
         return Caller(identity.account_id, None, base_url)
 
-    def _read(
-        self, protocol: WireProtocol, exchange: Exchange, kind: "type[Request]", caller: Caller
+    async def _read(
+        self,
+        protocol: WireProtocol,
+        exchange: Exchange,
+        client: "_Client",
+        kind: "type[Request]",
+        caller: Caller,
     ) -> "Request":
         """The request; an own queue that does not exist is told before anything else that is wrong, as SQS does."""
         try:
-            return _traced(exchange, protocol.read(exchange, kind, self._store.settings.limits))
+            limits = self._store.settings.limits
+            request = await self._bodies.work(exchange.body, client, protocol.read, exchange, kind, limits)
+            return _traced(exchange, request)
         except SQSError as error:
-            url = protocol.queue_url(exchange)
+            url = await self._bodies.work(exchange.body, client, protocol.queue_url, exchange)
             # Of another account's nothing is told before it is known whether the caller may ask.
             is_own = bool(url) and lookup.place(url, caller)[0] == caller.account_id
             if is_own and not isinstance(error, QueueDoesNotExist):
                 with self._store.reading() as connection:
                     lookup.find(connection.execute, url, caller)
             raise
+
+
+class _NoAction(Exception):
+    """A request of the Query protocol has no Action."""
 
 
 class _Client:

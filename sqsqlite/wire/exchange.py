@@ -29,6 +29,7 @@ class Exchange:
         headers: names in lower case; those given twice joined by commas.
         path: as sent, percent-encoded.
         query: what stands behind the question mark, as sent.
+        digest: the body's SHA-256 in hexadecimal, if it was made already; empty: not yet.
         fields: the Query protocol's parameters, once they were read.
         client_address: the address that the connection comes from, None if it has none.
         action, account_id, user, access_key_id, queue, code, cause: what became of it, as `served.Served` tells it.
@@ -41,6 +42,7 @@ class Exchange:
     headers: dict[bytes, bytes]
     body: bytes
     request_id: str
+    digest: str = ""
     fields: dict[str, str] | None = None
     client_address: str | None = None
     action: str = ""
@@ -71,6 +73,12 @@ class Answer(NamedTuple):
 
 class WireProtocol(Protocol):
     """How requests are read and answers are written: AWS JSON 1.0 or Query."""
+
+    def names_action_in_body(self, exchange: Exchange) -> bool:
+        """Whether `action` needs the body; without it the headers and the URL tell."""
+
+    def check_size(self, exchange: Exchange, limits: Limits) -> None:
+        """Refuse a body with more parts than any action takes, before it is parsed. Raises SQSError."""
 
     def action(self, exchange: Exchange) -> str:
         """The name of the action asked for."""

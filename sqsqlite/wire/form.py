@@ -14,7 +14,7 @@ from sqsqlite.requests import Request
 
 # What int() takes besides is none: spaces, underscores, digits of other scripts.
 _is_number = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
-_is_handle_with_spaces = re.compile(r"[A-Za-z0-9/=+ ]*").fullmatch
+_is_handle_with_spaces = re.compile(r"[A-Za-z0-9/=+ ]{0,1024}").fullmatch
 _is_index = re.compile(r"[0-9]{1,9}").fullmatch
 
 Tree = dict[str, Any]

@@ -8,6 +8,7 @@ from sqsqlite.limits import Limits
 from sqsqlite.requests import Request
 from sqsqlite.responses import Empty, Response
 from sqsqlite.wire.exchange import Answer, Exchange
+from sqsqlite.wire.json_size import check_value_count
 
 TARGET = b"x-amz-target"
 _PREFIX = b"AmazonSQS."
@@ -26,6 +27,16 @@ _read_named = msgspec.json.Decoder(_Named).decode
 
 class JsonProtocol:
     """The protocol of today's SDKs."""
+
+    @staticmethod
+    def names_action_in_body(exchange: Exchange) -> bool:  # noqa: ARG004 - as Query's
+        """Never: a header names it."""
+        return False
+
+    @staticmethod
+    def check_size(exchange: Exchange, limits: Limits) -> None:
+        """Count the values of the body. Raises SerializationException: there are too many."""
+        check_value_count(exchange.body, limits)
 
     @staticmethod
     def action(exchange: Exchange) -> str:

@@ -15,7 +15,7 @@ from sqsqlite.wire.failures import ExpiredToken, IncompleteSignature, InvalidCli
 from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.key_file import BadKeyFile
 from sqsqlite.wire.latch import Latch
-from sqsqlite.wire.signature import check_signature, is_signed, key_id_as_given, read_signature
+from sqsqlite.wire.signature import check_head, check_signature, is_signed, key_id_as_given, read_signature
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request, StartMessageMoveTask
@@ -79,6 +79,17 @@ class KeyedAccess:
             self._look_at = time.monotonic() + self._look_seconds
         return self._latch.is_set
 
+    def needs_digest(self, exchange: "Exchange") -> bool:
+        """Whether the body is to be hashed: it is signed, with a key that is known, and the headers are in order.
+
+        Raises:
+            SQSError: the headers alone make `authenticate` refuse it.
+        """
+        found = self._check_head(exchange)
+        if found is not None:
+            check_head(exchange, found[0], self._now())
+        return found is not None
+
     def authenticate(self, exchange: "Exchange") -> Identity:
         """The account and user of the key that the request is signed with.
 
@@ -91,10 +102,22 @@ class KeyedAccess:
             SignatureDoesNotMatch: with another secret, or it was changed.
             ServiceUnavailable: the file of credentials can't be read.
         """
+        found = self._check_head(exchange)
+        if found is None:
+            return self._open.authenticate(exchange)
+        signed, credentials = found
+        check_signature(exchange, signed, credentials.secret_access_key, self._now())
+        if TRACE_ID.decode() not in signed.signed_headers:
+            # It would be kept with the message, and anybody on the way can have written it.
+            exchange.headers.pop(TRACE_ID, None)
+        return Identity(credentials.account_id, credentials.user_name)
+
+    def _check_head(self, exchange: "Exchange") -> "tuple[Signed, Credentials] | None":
+        """The signature, not compared yet, and the credentials to compare it with. None: there are no keys."""
         if self._require_tls and exchange.scheme != "https":
             raise InvalidSecurity("All requests to this endpoint must be made over HTTPS.")
         if not self.is_in_force:
-            return self._open.authenticate(exchange)
+            return None
         if not is_signed(exchange):
             raise InvalidSecurity("All requests to this endpoint must be signed with Signature Version 4.")
         try:
@@ -107,11 +130,7 @@ class KeyedAccess:
         if found is None:
             raise InvalidClientTokenId("The security token included in the request is invalid.")
         exchange.account_id, exchange.user = found.account_id, found.user_name
-        check_signature(exchange, signed, found.secret_access_key, self._now())
-        if TRACE_ID.decode() not in signed.signed_headers:
-            # It would be kept with the message, and anybody on the way can have written it.
-            exchange.headers.pop(TRACE_ID, None)
-        return Identity(found.account_id, found.user_name)
+        return signed, found
 
     def _credentials(self, exchange: "Exchange", signed: "Signed") -> "Credentials | None":
         """Of the key, or of the session if there is a token."""

@@ -25,6 +25,16 @@ class QueryProtocol:
     """The protocol of older SDKs, and of a browser's address line."""
 
     @staticmethod
+    def names_action_in_body(exchange: Exchange) -> bool:
+        """Whether there is a form: its Action comes before that of the query string."""
+        return _has_form(exchange)
+
+    @staticmethod
+    def check_size(exchange: Exchange, limits: Limits) -> None:  # noqa: ARG004 - as JSON's
+        """Read the parameters, which are counted first. Raises InvalidParameterValue: they can't be read."""
+        fields(exchange)
+
+    @staticmethod
     def action(exchange: Exchange) -> str:
         """The parameter Action, empty if there is none."""
         return fields(exchange).get("Action", "")
@@ -94,11 +104,17 @@ def fields(exchange: Exchange) -> dict[str, str]:
     """
     if exchange.fields is None:
         found = parse_form(exchange.query)
-        content_type = exchange.header(b"content-type").partition(";")[0].strip().lower()
-        if exchange.method == "POST" and content_type in ("application/x-www-form-urlencoded", ""):
+        if _has_form(exchange):
             found = {**found, **parse_form(exchange.body)}
         exchange.fields = found
     return exchange.fields
+
+
+def _has_form(exchange: Exchange) -> bool:
+    if exchange.method != "POST" or not exchange.body:
+        return False
+    content_type = exchange.header(b"content-type").partition(";")[0].strip().lower()
+    return content_type in ("application/x-www-form-urlencoded", "")
 
 
 def unknown_operation(exchange: Exchange) -> Answer:

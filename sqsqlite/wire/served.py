@@ -9,7 +9,7 @@ class Served:
     """One request that is over. No body, no receipt handle, no signature: what is here may be written down.
 
     Attributes:
-        action: SQS's name of it, empty if it was none.
+        action: SQS's name of it, empty if it was none, or stood in a form that was refused before it was read.
         queue: the queue's name, empty where none was named or the request could not be read.
         account_id: whose request it was, empty if nobody was told. If the signature was refused: whose key it named.
         code: the error's Query code; empty: it was carried out.

@@ -134,6 +134,22 @@ def _credential(text: str) -> tuple[str, str]:
     return match["key"], f"{match['date']}/{match['region']}/sqs/aws4_request"
 
 
+def check_head(exchange: Exchange, signed: Signed, now: datetime) -> None:
+    """Refuse a signature for what the headers and the URL alone tell, before anything is hashed.
+
+    Raises:
+        RequestExpired: it was signed more than 15 minutes ago or from now, or the presigned URL's time is over.
+        IncompleteSignature: the host, the time or the action is not under the signature.
+    """
+    _check_time(signed, now)
+    needed = {"host"} if signed.presigned_seconds is not None else {"host", "x-amz-date"}
+    if TARGET in exchange.headers:
+        # Or whoever overhears a request could put another action over its body.
+        needed.add(TARGET.decode())
+    if missing := sorted(needed - set(signed.signed_headers)):
+        raise IncompleteSignature(f"SignedHeaders lacks {', '.join(missing)}.")
+
+
 def check_signature(exchange: Exchange, signed: Signed, secret: str, now: datetime | None = None) -> None:
     """Compare the signature with the one that the secret gives.
 
@@ -142,17 +158,10 @@ def check_signature(exchange: Exchange, signed: Signed, secret: str, now: dateti
         now: the instant to compare with; None: the wall clock's.
 
     Raises:
-        RequestExpired: it was signed more than 15 minutes ago or from now, or the presigned URL's time is over.
+        RequestExpired, IncompleteSignature: see `check_head`.
         SignatureDoesNotMatch: another secret, or a request that is not the one that was signed.
-        IncompleteSignature: the host, the time or the action is not under the signature.
     """
-    _check_time(signed, now or datetime.now(UTC))
-    needed = {"host"} if signed.presigned_seconds is not None else {"host", "x-amz-date"}
-    if TARGET in exchange.headers:
-        # Or whoever overhears a request could put another action over its body.
-        needed.add(TARGET.decode())
-    if missing := sorted(needed - set(signed.signed_headers)):
-        raise IncompleteSignature(f"SignedHeaders lacks {', '.join(missing)}.")
+    check_head(exchange, signed, now or datetime.now(UTC))
     expected = sign(exchange, signed, secret)
     if not hmac.compare_digest(expected, signed.signature):
         raise SignatureDoesNotMatch(
@@ -175,6 +184,11 @@ def _check_time(signed: Signed, now: datetime) -> None:
             f"Signature expired: {signed.time_text} is more than {longest} seconds from now "
             f"({now:%Y%m%dT%H%M%SZ}): is the clock right?"
         )
+
+
+def digest_of(body: bytes) -> str:
+    """The SHA-256 of a body in hexadecimal. Other threads can run meanwhile."""
+    return sha256(body).hexdigest()
 
 
 def sign(exchange: Exchange, signed: Signed, secret: str) -> str:
@@ -206,7 +220,7 @@ def _canonical_request(exchange: Exchange, signed: Signed) -> bytes:
             _canonical_query(exchange).encode(),
             headers,
             b";".join(names),
-            sha256(exchange.body).hexdigest().encode(),
+            (exchange.digest or digest_of(exchange.body)).encode(),
         )
     )
 

@@ -50,6 +50,10 @@ class Throttled:
         self._now = now
         self._buckets: dict[str, _Bucket] = {}
 
+    def needs_digest(self, exchange: "Exchange") -> bool:
+        """As the access below."""
+        return self._access.needs_digest(exchange)
+
     def authenticate(self, exchange: "Exchange") -> "Identity":
         """Who it is from.
 
