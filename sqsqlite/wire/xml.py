@@ -1,5 +1,6 @@
 """Results of the Query protocol, as XML: lists and maps are repeated elements without one around them."""
 
+import re
 from typing import Any
 
 # By the member's name: what stands for it, and for the key and value of each of its pairs.
@@ -17,15 +18,32 @@ _LISTS = {
 }
 
 
+# What XML 1.0 can't hold, not even as a reference. Messages have none of it; errors repeat what a client sent.
+_CONTROLS = bytes(range(0x20)).translate(None, b"\t\n\r")
+_replace_illegal = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]").sub
+
+
 def escape(text: str) -> str:
-    """As SQS writes text: quotes and carriage returns as references too, line feeds and tabs as they are."""
+    """As SQS writes text: quotes and carriage returns as references too, line feeds and tabs as they are.
+
+    A character that XML 1.0 can't hold becomes U+FFFD, the replacement character.
+    """
     return (
-        text.replace("&", "&amp;")
+        _legal(text)
+        .replace("&", "&amp;")
         .replace("<", "&lt;")
         .replace(">", "&gt;")
         .replace('"', "&quot;")
         .replace("\r", "&#xD;")
     )
+
+
+def _legal(text: str) -> str:
+    encoded = text.encode()
+    # The pattern alone takes longer for a message of 1 MiB than all the rest of this.
+    if len(encoded.translate(None, _CONTROLS)) < len(encoded) or "\ufffe" in text or "\uffff" in text:
+        return _replace_illegal("\ufffd", text)
+    return text
 
 
 def elements(members: dict[str, Any], action: str) -> str:

@@ -190,6 +190,21 @@ def test_what_a_refusal_repeats_is_text_in_xml(url):
     assert "<script>" in xml_refusal(answer)[2]
 
 
+@pytest.mark.parametrize("character", ["\0", "\x01", "\x0b", "\x1b", "\x1f", "\ufffe", "\uffff"])
+def test_what_xml_cannot_hold_is_replaced_in_a_refusal(url, character):
+    asked = f"Action=a{quote(character)}b%09%0A%7F&Version=2012-11-05".encode()
+    assert "The action a\ufffdb\t\n\x7f is not" in xml_refusal(ask(url, post(asked, FORM)))[2]
+
+
+def test_what_xml_cannot_hold_is_replaced_in_the_failure_of_an_entry(url):
+    names = {"Id": "a", "MessageBody": "hi", "MessageGroupId": "\x01"}
+    fields = "".join(
+        f"&SendMessageBatchRequestEntry.1.{name}={quote(value)}" for name, value in names.items()
+    )
+    answer = ask(url, post(f"Action=SendMessageBatch&QueueUrl=q{fields}".encode(), FORM))
+    assert "Value \ufffd for parameter MessageGroupId" in "".join(ET.fromstring(answer.body).itertext())
+
+
 def test_version_that_is_none_is_not_repeated(url):
     answer = ask(url, post(b'Action=ListQueues&Version="><b>', FORM))
     assert b'xmlns="http://queue.amazonaws.com/doc/2012-11-05/"' in answer.body
