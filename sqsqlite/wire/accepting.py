@@ -1,6 +1,7 @@
 """Accepting connections. Each counts from here on, TLS handshakes too, so that the files of the queues find room."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Callable
@@ -45,11 +46,14 @@ class Acceptor:
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
 
     async def stop(self) -> None:
-        """Accept no more, and leave the handshakes that are under way."""
-        tasks = [task for task in (self._accepting, *self._handshakes) if task is not None]
-        for task in tasks:
+        """Accept no more, and end the handshakes that are under way."""
+        assert self._accepting is not None
+        handshakes = list(self._handshakes)
+        for task in (self._accepting, *handshakes):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*handshakes, return_exceptions=True)
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._accepting
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
@@ -91,6 +95,8 @@ class Acceptor:
                 ssl=self._tls,
                 ssl_handshake_timeout=self._shared.limits.head_seconds if self._tls else None,
             )
-        except OSError:
-            # The client went away, was too slow, or does not speak TLS. The protocol has heard nothing of it.
+        except BaseException as error:
+            # The protocol has heard nothing of it.
             self._shared.open.discard(protocol)
+            if not isinstance(error, OSError):  # the client went away, was too slow, or does not speak TLS
+                raise
