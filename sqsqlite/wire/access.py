@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from sqsqlite.errors import AccessDenied
 from sqsqlite.names import DEFAULT_ACCOUNT_ID
 from sqsqlite.wire.authorization import authorize, place_of
-from sqsqlite.wire.hosts import Hosts
+from sqsqlite.wire.hosts import Hosts, leads_off_loopback
+from sqsqlite.wire.json_protocol import TARGET
 
 if TYPE_CHECKING:
     from sqsqlite.requests import Request, StartMessageMoveTask
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
     from sqsqlite.wire.exchange import Exchange
+
+
+# How the names of the actions begin that change nothing; a receive hides messages, so it is none of them.
+_READING = ("Get", "List")
 
 
 class Identity(NamedTuple):
@@ -75,7 +80,8 @@ class OpenAccess:
 
         Raises:
             AccessDenied: a browser sends it for a page of another site, which reaches loopback as its user does; or it
-                asks by a name that is none of this server's, as a page does whose site let its name lead here.
+                asks by a name that is none of this server's, as a page does whose site let its name lead here; or it
+                is a GET that changes something, and any page may have made a browser send it.
         """
         site = exchange.headers.get(b"sec-fetch-site", b"none")
         origin = exchange.headers.get(b"origin")
@@ -88,6 +94,11 @@ class OpenAccess:
             raise AccessDenied(
                 f"Without access keys no request is taken for the host {host}. The server's option --allowed-host NAME "
                 "adds a name."
+            )
+        if leads_off_loopback(host) and _may_be_any_pages(exchange):
+            raise AccessDenied(
+                f"Without access keys no {exchange.action} is taken by GET for the host {host}, because any web page "
+                "can make a browser send it: use POST."
             )
         return Identity(DEFAULT_ACCOUNT_ID)
 
@@ -104,3 +115,18 @@ class OpenAccess:
         self, exchange: "Exchange", identity: Identity, request: "StartMessageMoveTask", caller: "Caller"
     ) -> None:
         """Everything: a move task stays inside its account."""
+
+
+def _may_be_any_pages(exchange: "Exchange") -> bool:
+    """Whether it changes something, and a page of any site can have an image or a link that makes a browser send it.
+
+    For a GET to a name off loopback, over plain HTTP, a browser tells neither Sec-Fetch-Site nor Origin. A POST has an
+    Origin. What no page can send to another site is a signature or X-Amz-Target; a password that the user has typed in
+    for a proxy before this server is in the Authorization header of any page's requests.
+    """
+    if exchange.method == "POST" or exchange.action.startswith(_READING):
+        return False
+    headers = exchange.headers
+    is_of_own_page = headers.get(b"sec-fetch-site") == b"same-origin" or b"origin" in headers
+    is_of_client = headers.get(b"authorization", b"").startswith(b"AWS") or TARGET in headers
+    return not (is_of_own_page or is_of_client)

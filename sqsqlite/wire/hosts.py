@@ -42,6 +42,12 @@ class Hosts:
         return _is_loopback(name) is not None or name in self._names
 
 
+def leads_off_loopback(host: str) -> bool:
+    """Whether a Host header has a name beside loopback's. Over plain HTTP browsers don't tell it whose page asks."""
+    found = _host_of_header(host)
+    return bool(host) and (found is None or _is_loopback(_bare(found[1])) is None)
+
+
 def _bare(name: str) -> str:
     """As names are compared: without brackets, the root's dot and capitals."""
     return name.strip("[]").removesuffix(".").lower()

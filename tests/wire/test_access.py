@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from sqsqlite.errors import AccessDenied, InvalidSecurity
 from sqsqlite.service.keys import add_key, remove_key, rotate_key
+from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.access import Identity
 from sqsqlite.wire.failures import (
     IncompleteSignature,
@@ -235,6 +236,73 @@ def test_page_of_another_origin_reaches_no_server_without_keys(store, origin, is
         return
     with pytest.raises(AccessDenied, match="another site"):
         access.authenticate(asked)
+
+
+def asked_by_get(action, host="queues.example", method="GET", **headers):
+    """As an image of any page asks: over plain HTTP a browser tells a name off loopback neither Origin nor site."""
+    named = {"Host": host, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    found = exchange(method, query=f"Action={action}", headers=named)
+    found.action = action
+    return found
+
+
+def verdict(store, asked):
+    access = KeyedAccess(store, hosts=Hosts(["queues.example"]))
+    try:
+        return access.authenticate(asked) == ANYBODY
+    except AccessDenied as refused:
+        return refused.message
+
+
+READING = [name for name in ACTIONS if re.match("Get|List", name)]
+
+
+@pytest.mark.parametrize("action", [name for name in ACTIONS if name not in READING])
+def test_get_that_any_page_may_send_changes_nothing_without_keys(store, action):
+    """Off loopback; on it the browser says whose page it is."""
+    said = verdict(store, asked_by_get(action))
+    assert said.startswith(f"Without access keys no {action} is taken by GET for the host queues.example")
+    assert said.endswith("use POST.")
+    assert verdict(store, asked_by_get(action, method="POST")) is True
+    assert verdict(store, asked_by_get(action, host="localhost:9324")) is True
+
+
+@pytest.mark.parametrize("action", READING)
+def test_get_that_reads_is_taken_from_anybody_without_keys(store, action):
+    assert verdict(store, asked_by_get(action)) is True
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"Authorization": "AWS4-HMAC-SHA256 Credential=anyone"},
+        {"X-Amz-Target": "AmazonSQS.PurgeQueue"},
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Origin": "http://queues.example:9324"},
+    ],
+)
+def test_get_that_no_page_of_another_site_can_send_is_taken_without_keys(store, header):
+    assert verdict(store, asked_by_get("PurgeQueue", **header)) is True
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        # What a browser sends by itself: a password for a proxy, an address that was typed, or followed from a mail.
+        {"Authorization": "Basic dXNlcjpwYXNzd29yZA=="},
+        {"Sec-Fetch-Site": "none"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Cookie": "a=b"},
+    ],
+)
+def test_get_with_what_a_browser_adds_by_itself_is_refused_without_keys(store, header):
+    assert verdict(store, asked_by_get("PurgeQueue", **header)) is not True
+
+
+def test_get_by_a_presigned_url_is_taken_with_keys(store, key):
+    asked = presigned({"Action": "PurgeQueue"}, key.access_key_id, key.secret_access_key)
+    asked.action = "PurgeQueue"
+    assert KeyedAccess(store).authenticate(asked) == (ACCOUNT, "worker")
 
 
 def test_page_of_another_origin_is_asked_for_a_signature_where_there_are_keys(store, key):
