@@ -13,12 +13,14 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.beside import share_socket
 from sqsqlite.store.clock import Event
+from sqsqlite.store.full import NO_LINK
 from sqsqlite.store.interrupts import Signal
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ SAFETY_NET = 0.05
 WITHOUT_SOCKETS = 0.002
 _NEWS = struct.Struct("<qq")  # queue id, visible_at
 _AT_MOST = 64  # pieces of news in a datagram
+# Of a folder that a socket's name still fits behind: `wake-`, the process, and eight more.
+LONGEST_FOLDER_BYTES = 107 - len("/wake-4194304-01234567")
 # Waiters come and go with every long poll; the socket outlives a pause this long, in seconds.
 KEEP_BOUND = 5.0
 
@@ -165,9 +169,17 @@ class Waker:
             self._sender.setblocking(False)
         news = list(wakes.items())[:_AT_MOST]
         datagram = b"" if len(wakes) > _AT_MOST else b"".join(_NEWS.pack(*piece) for piece in news)
+        with contextlib.ExitStack() as until_sent:
+            try:
+                folder = until_sent.enter_context(_reachable(self._folder_name))
+            except OSError:
+                return  # as above
+            self._send_to_peers(self._sender, datagram, folder)
+
+    def _send_to_peers(self, sender: socket.socket, datagram: bytes, folder: str) -> None:
         for name in self._peers:
             try:
-                self._sender.sendto(datagram, _address(self._folder, name))
+                sender.sendto(datagram, f"{folder}/{name}")
             except BlockingIOError:
                 continue  # its buffer is full: it is about to look anyway
             except (ConnectionRefusedError, FileNotFoundError):
@@ -187,7 +199,8 @@ class Waker:
         except OSError:
             return  # no descriptor is free: by looks alone
         try:
-            listener.bind(_address(self._folder, name))
+            with _reachable(self._folder_name) as folder:
+                listener.bind(f"{folder}/{name}")
         except OSError:
             listener.close()
             return
@@ -283,19 +296,20 @@ class _Versions:
         return changed
 
 
-def _address(folder: Path, name: str) -> str:
-    """A socket's address is at most 107 bytes long: a longer path goes by the folder's own descriptor."""
-    full = str(folder / name)
-    if len(os.fsencode(full)) < 100:
-        return full
-    return f"/proc/self/fd/{_folder_descriptor(folder)}/{name}"
+@contextlib.contextmanager
+def _reachable(folder: str) -> Iterator[str]:
+    """The folder as it begins a socket's address, which is at most 107 bytes long: a long path by a descriptor.
 
+    Not kept open: the folder may be removed and made anew, and the file may be closed.
 
-_folders: dict[Path, int] = {}
-
-
-def _folder_descriptor(folder: Path) -> int:
-    descriptor = _folders.get(folder)
-    if descriptor is None:
-        descriptor = _folders[folder] = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    return descriptor
+    Raises:
+        OSError: the folder is gone, or no descriptor is free.
+    """
+    if len(os.fsencode(folder)) <= LONGEST_FOLDER_BYTES:
+        yield folder
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | NO_LINK)
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)

@@ -1,6 +1,7 @@
 """A queue's file may have any name and stand anywhere."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import sqsqlite
 from sqsqlite.errors import CannotOpen
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
+from tests.store.waiting import Task, until
 
 RECEIVE = """
 import os, sqsqlite
@@ -100,6 +102,45 @@ def test_long_path_wakes_waiters_of_other_processes(tmp_path):
             assert waiting.hear() == "open"
             queue.send("hi")
             assert waiting.hear() == "hi"
+
+
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self/fd"), reason="long paths go by way of it, and it is counted there"
+)
+def test_files_of_long_paths_that_were_waited_for_leave_no_descriptor(tmp_path):
+    """Both to wait and to wake takes the address of a socket there."""
+    folder = tmp_path / ("d" * 200)
+    folder.mkdir()
+    wait_and_wake(folder / "first.db")
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(3):
+        wait_and_wake(folder / f"{number}.db")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="long paths go by way of it")
+def test_folder_of_a_long_path_that_was_made_anew_has_a_socket(tmp_path):
+    folder = tmp_path / ("d" * 200)
+    folder.mkdir()
+    path = folder / "queues.db"
+    assert wait_and_wake(path)
+    shutil.rmtree(f"{path}-sqs")
+    assert wait_and_wake(path)
+
+
+def wait_and_wake(path):
+    """Wait in one store for what another sends. Gives the sockets bound meanwhile."""
+    with sqsqlite.connect(path) as waiting, sqsqlite.connect(path) as sending:
+        queue = sending.create_queue("orders")
+        wait = Task(waiting.queue("orders").receive, 1, 20)
+        # A waiter is there before its socket is bound, and a send wakes it either way.
+        until(lambda: waiting._store.waker._waiters and waiting._store.waker._lock.acquire(timeout=300))
+        waiting._store.waker._lock.release()
+        sockets = [name for name in os.listdir(f"{path}-sqs") if name.startswith("wake-")]
+        queue.send("hi")
+        [message] = wait.outcome()
+        message.delete()
+    return sockets
 
 
 def test_path_beyond_sqlites_limit_is_a_typed_error(tmp_path):
