@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # How the names of the actions begin that change nothing; a receive hides messages, so it is none of them.
 _READING = ("Get", "List")
+# What a browser puts into Authorization by itself, with a password that its user has typed in for a proxy, say.
+_BROWSERS_SCHEMES = (b"basic", b"digest", b"negotiate", b"ntlm")
 
 
 class Identity(NamedTuple):
@@ -121,12 +123,13 @@ def _may_be_any_pages(exchange: "Exchange") -> bool:
     """Whether it changes something, and a page of any site can have an image or a link that makes a browser send it.
 
     For a GET to a name off loopback, over plain HTTP, a browser tells neither Sec-Fetch-Site nor Origin. A POST has an
-    Origin. What no page can send to another site is a signature or X-Amz-Target; a password that the user has typed in
-    for a proxy before this server is in the Authorization header of any page's requests.
+    Origin. No page can send X-Amz-Target to another site, nor an Authorization header of its own making.
     """
     if exchange.method == "POST" or exchange.action.startswith(_READING):
         return False
     headers = exchange.headers
     is_of_own_page = headers.get(b"sec-fetch-site") == b"same-origin" or b"origin" in headers
-    is_of_client = headers.get(b"authorization", b"").startswith(b"AWS") or TARGET in headers
+    authorization = headers.get(b"authorization", b"").lower()
+    is_signed = bool(authorization) and not authorization.startswith(_BROWSERS_SCHEMES)
+    is_of_client = is_signed or TARGET in headers
     return not (is_of_own_page or is_of_client)
