@@ -47,6 +47,9 @@ class Access(Protocol):
     def authenticate(self, exchange: "Exchange") -> Identity:
         """Who it is from. Raises an SQSError if that can't be told, or isn't true."""
 
+    def check_key(self, exchange: "Exchange") -> None:
+        """Once more, while it waits. Raises an SQSError if the key that it was authenticated by is gone."""
+
     def authorize(
         self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
     ) -> "Caller":
@@ -103,6 +106,9 @@ class OpenAccess:
                 "can make a browser send it: use POST."
             )
         return Identity(DEFAULT_ACCOUNT_ID)
+
+    def check_key(self, exchange: "Exchange") -> None:
+        """There is none."""
 
     def authorize(
         self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"

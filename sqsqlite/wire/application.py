@@ -171,6 +171,8 @@ class Application:
             exchange.account_id = caller.account_id
             request = await self._read(protocol, exchange, client, kind, caller)
             exchange.queue = _queue_of(request)
+            client.key_id = exchange.key_id
+            client.check_key = partial(self._access.check_key, exchange)
             client.check = partial(self._access.authorize, exchange, identity, request, caller)
             caller = self._access.authorize(exchange, identity, request, caller)
             if isinstance(request, StartMessageMoveTask):
@@ -270,11 +272,15 @@ class _Client:
         is_gone: whether it is, at this very moment; False where the server can't tell.
 
     Attributes:
-        check: whether they may still do what they ask, once they were asked who they are: raises AccessDenied.
+        key_id: the key that they signed with, of a session its parent's; empty: none.
+        check_key: whether that key is still there, once they were asked who they are: raises an SQSError.
+        check: whether they may still do what they ask: raises AccessDenied.
     """
 
     def __init__(self, receive: Receive, is_gone: Callable[[], bool]) -> None:
         self.is_gone = is_gone
+        self.key_id = ""
+        self.check_key: Callable[[], object] = _never
         self.check: Callable[[], object] = _never
         self._receive = receive
         self._watch: asyncio.Task[None] | None = None

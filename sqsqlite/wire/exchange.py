@@ -32,6 +32,7 @@ class Exchange:
         digest: the body's SHA-256 in hexadecimal, if it was made already; empty: not yet.
         fields: the Query protocol's parameters, once they were read.
         client_address: the address that the connection comes from, None if it has none.
+        key_id: the key whose removal ends what it signed, of a session its parent's; empty: it was not asked for one.
         action, account_id, user, access_key_id, queue, code, cause: what became of it, as `served.Served` tells it.
     """
 
@@ -45,6 +46,7 @@ class Exchange:
     digest: str = ""
     fields: dict[str, str] | None = None
     client_address: str | None = None
+    key_id: str = ""
     action: str = ""
     account_id: str = ""
     user: str = ""

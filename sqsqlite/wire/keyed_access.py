@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 """How often a server without keys looks whether there are some by now."""
 
+_NO_SUCH_KEY = "The security token included in the request is invalid."
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -128,22 +130,34 @@ class KeyedAccess:
         exchange.access_key_id = signed.access_key_id
         found = self._credentials(exchange, signed)
         if found is None:
-            raise InvalidClientTokenId("The security token included in the request is invalid.")
+            raise InvalidClientTokenId(_NO_SUCH_KEY)
         exchange.account_id, exchange.user = found.account_id, found.user_name
         return signed, found
 
     def _credentials(self, exchange: "Exchange", signed: "Signed") -> "Credentials | None":
         """Of the key, or of the session if there is a token."""
+        exchange.key_id = signed.access_key_id
         if not signed.token:
             return self._find(exchange, signed.access_key_id)
         token = read_token(signed.token)
         if token is None or token.access_key_id != signed.access_key_id:
             return None
+        exchange.key_id = token.parent_key_id
         parent = self._find(exchange, token.parent_key_id)
         found = None if parent is None else credentials_of(token, parent)
         if found is not None and token.expires_at <= self._now().timestamp():
             raise ExpiredToken("The security token included in the request is expired")
         return found
+
+    def check_key(self, exchange: "Exchange") -> None:
+        """Whether the key that a request was signed with is still there.
+
+        Raises:
+            InvalidClientTokenId: it was removed, or has expired.
+            ServiceUnavailable: the file of credentials can't be read.
+        """
+        if exchange.key_id and self._find(exchange, exchange.key_id) is None:
+            raise InvalidClientTokenId(_NO_SUCH_KEY)
 
     def _find(self, exchange: "Exchange", access_key_id: str) -> "Credentials | None":
         try:

@@ -39,6 +39,14 @@ class Client(Protocol):
         """Begin to watch the connection: the future ends when they have closed it."""
 
     @property
+    def key_id(self) -> str:
+        """The key that they signed with; those of one key can be checked by one look. Empty: none."""
+
+    @property
+    def check_key(self) -> Callable[[], object]:
+        """Raises an SQSError where that key is gone."""
+
+    @property
     def check(self) -> Callable[[], object]:
         """Raises AccessDenied where they may not receive any more."""
 
@@ -104,6 +112,7 @@ class _Line:
                 self._waiter.event.clear()
                 self._waiter.receivable = False
                 self._waiter.due_at = None
+                self._refuse_removed_keys()
                 next_at = await self._serve_those_who_wait()
                 if not self.waiting:
                     return
@@ -115,6 +124,19 @@ class _Line:
         finally:
             self._store.waker.forget(self._waiter)
             self._polls.lines.pop(self.queue_id, None)
+
+    def _refuse_removed_keys(self) -> None:
+        """End the polls whose key was removed meanwhile. The removal is a commit, and so it has brought us here."""
+        present: set[str] = set()
+        for poll in self.waiting:
+            if poll.client.key_id in present or poll.answer.done():
+                continue
+            try:
+                poll.client.check_key()
+            except SQSQLiteError as error:
+                poll.answer.set_exception(error)
+            else:
+                present.add(poll.client.key_id)
 
     async def _serve_those_who_wait(self) -> int | None:
         """Claim for one after the other, until one finds nothing. Gives when to try again."""
@@ -250,7 +272,8 @@ class Polls:
     async def claim(self, poll: Poll) -> tuple[bool, int | None]:
         """Try to answer a poll. Whether it was, with messages or an error; and if not, when to try again."""
         try:
-            # What they may do can have been taken away while they waited.
+            # Their key, and what they may do, can have been taken away while they waited.
+            poll.client.check_key()
             poll.client.check()
             claimed = await self._commits.submit(_claim_unless, poll.is_over, poll.request, poll.caller)
         except Exception as error:  # noqa: BLE001 - it is the answer

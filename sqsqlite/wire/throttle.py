@@ -72,6 +72,10 @@ class Throttled:
             )
         return identity
 
+    def check_key(self, exchange: "Exchange") -> None:
+        """As the access below."""
+        self._access.check_key(exchange)
+
     def authorize(
         self, exchange: "Exchange", identity: "Identity", request: "Request", caller: "Caller"
     ) -> "Caller":

@@ -4,6 +4,7 @@ import base64
 import json
 import sys
 import threading
+import urllib.request
 from datetime import UTC, datetime
 
 import boto3
@@ -16,13 +17,15 @@ from sqsqlite.policy import read_policy
 from sqsqlite.policy_permissions import GRANTABLE, OWNER_ONLY
 from sqsqlite.requests import SendMessage
 from sqsqlite.service.caller import Caller
+from sqsqlite.service.keys import add_key, remove_key
+from sqsqlite.service.sessions import make_session
 from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.access import Identity
 from sqsqlite.wire.authorization import authorize
 from sqsqlite.wire.keyed_access import KeyedAccess
 from sqsqlite.wire.rules import Rules
 from tests.wire.exchanges import exchange
-from tests.wire.serving import new_client, serving
+from tests.wire.serving import client_of, new_client, serving
 
 OWNER, GUEST, STRANGER = "111111111111", "222222222222", "333333333333"
 
@@ -631,3 +634,38 @@ def test_those_who_wait_receive_nothing_once_their_permission_is_taken_away(stor
     waiting.join(300)
     assert len(denials) == 1
     assert len(owner.receive_message(QueueUrl=queue_url)["Messages"]) == 1
+
+
+def metrics_of(url):
+    with urllib.request.urlopen(f"{url}/metrics", timeout=300) as answer:
+        return answer.read().decode()
+
+
+def test_those_who_wait_with_a_removed_key_are_refused_and_receive_nothing(store, url, owner):
+    """Also behind another who waits, with a session of that key, and with no message in sight."""
+    queue_url = owner.create_queue(QueueName="empty")["QueueUrl"]
+    key = store.write(add_key, OWNER, "")
+    made = make_session(key.access_key_id, key, 900, datetime.now(UTC).timestamp())
+    received, refused = [], []
+
+    def wait_with(client):
+        try:
+            received.append(client.receive_message(QueueUrl=queue_url, WaitTimeSeconds=20))
+        except ClientError as error:
+            refused.append(error.response["Error"]["Code"])
+
+    clients = [owner, client_of(url, key), client_of(url, made, aws_session_token=made.token)]
+    waiting = [threading.Thread(target=wait_with, args=(client,)) for client in clients]
+    for count, thread in enumerate(waiting, 1):
+        thread.start()
+        while f"\nsqsqlite_waiting_polls {count}\n" not in metrics_of(url):
+            assert thread.is_alive()
+    store.write(remove_key, key.access_key_id)
+    for thread in waiting[1:]:
+        thread.join(30)
+    assert refused == ["InvalidClientTokenId"] * 2
+    assert received == []
+    owner.send_message(QueueUrl=queue_url, MessageBody="of the owner")
+    waiting[0].join(30)
+    [answer] = received
+    assert [message["Body"] for message in answer["Messages"]] == ["of the owner"]
