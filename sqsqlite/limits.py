@@ -89,6 +89,8 @@ LOOKED_AT = Range(1, 10_000)  # ours: messages of one peek, all of them in memor
 _NATIVE_MESSAGE_BYTES = 2**29
 
 NATIVE = Limits(
+    policy_resource_count=Limits().policy_bytes,  # a dump keeps the policies of files from before these limits
+    policy_value_count=Limits().policy_bytes,
     delay_seconds=Range(0, 2**31 - 1),  # 68 years: the largest Integer of the API
     maximum_message_size_bytes=Range(1_024, _NATIVE_MESSAGE_BYTES),
     receive_message_wait_time_seconds=Range(0, 3_600),

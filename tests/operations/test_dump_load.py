@@ -102,6 +102,20 @@ def test_a_dump_has_a_line_for_each_queue_and_message(full):
     assert typed["attributes"]["b"] == {"BinaryValue": "AP8=", "DataType": "Binary"}
 
 
+def test_a_dump_keeps_a_policy_of_more_values_than_are_taken_by_now(sqs, path, clock):
+    """Without its Deny the loaded queue would be open to those whom it kept out."""
+    resources = [f"arn:aws:sqs:*:*:{number}" for number in range(60)]
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "*", "NotResource": resources}
+    attributes = {"Policy": json.dumps({"Statement": statement})}
+    queue_url = sqs.create_queue("guarded").url
+    with pytest.raises(errors.InvalidAttributeValue, match="60 Resources were found, maximum allowed is 50"):
+        sqs.client.set_queue_attributes(QueueUrl=queue_url, Attributes=attributes)
+    with sqsqlite.connect(path, clock=clock, limits="native") as native:
+        native.client.set_queue_attributes(QueueUrl=queue_url, Attributes=attributes)
+    [guarded] = objects(lines_of(sqs, "guarded"))[1:2]
+    assert guarded["attributes"]["Policy"] == attributes["Policy"]
+
+
 def test_each_line_is_one_line(full):
     """Even for bodies with line ends, so that grep, split and jq work."""
     assert all(b"\n" not in line for line in lines_of(full))

@@ -33,6 +33,8 @@ def test_native_lifts_only_what_exists_for_amazons_sake():
         if getattr(SQS, field.name) != getattr(NATIVE, field.name)
     }
     assert lifted == {
+        "policy_resource_count",
+        "policy_value_count",
         "delay_seconds",
         "maximum_message_size_bytes",
         "receive_message_wait_time_seconds",
