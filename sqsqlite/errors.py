@@ -442,7 +442,10 @@ class MissingFolder(StoreError):
 
 
 class CannotOpen(StoreError):
-    """SQLite can't open the file: a folder of that name, missing rights, or a file system without WAL."""
+    """SQLite can't open the file: a folder of that name, missing rights, a file system without WAL.
+
+    Or no file descriptor is free: then the same call works again once some are.
+    """
 
 
 class DiskFull(StoreError):

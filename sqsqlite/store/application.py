@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite.errors import StoreError
 from sqsqlite.store.application_connection import ApplicationConnection
 from sqsqlite.store.connections import Connection, Pool
+from sqsqlite.store.descriptors import raise_used_up
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.neutral import make_plain, neutral, run
 from sqsqlite.store.transaction import Transaction
@@ -76,6 +77,8 @@ class Application:
             store.turnstile.leave(connection)
             if isinstance(error, dbapi.Error):
                 raise translate(error, store.path) from error
+            if isinstance(error, OSError):
+                raise_used_up(error, store.path)
             raise
 
     def _set_up(self, connection: ApplicationConnection, *, query_only: bool) -> None:
@@ -155,10 +158,14 @@ class Application:
         return self._read_engine
 
     def _make_engine(self, begin: "Callable[[SQLAlchemyConnection], None]") -> "Engine":
-        from sqlalchemy import create_engine, event
-        from sqlalchemy.pool import NullPool
+        try:
+            from sqlalchemy import create_engine, event
+            from sqlalchemy.pool import NullPool
 
-        engine = create_engine("sqlite://", module=dbapi, creator=self.connection, poolclass=NullPool)
+            engine = create_engine("sqlite://", module=dbapi, creator=self.connection, poolclass=NullPool)
+        except OSError as error:
+            raise_used_up(error, self._store.path)
+            raise
         event.listen(engine, "connect", self._forget_dialects_functions)
         event.listen(engine, "begin", begin)
         for asked in ("set_engine_execution_options", "set_connection_execution_options"):

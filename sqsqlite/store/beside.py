@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqsqlite.errors import CannotOpen, DiskFull, ReadOnlyFile
+from sqsqlite.store.descriptors import refuse_used_up
 from sqsqlite.store.full import NO_LINK, OUT_OF_ROOM
 
 # What everybody opens who writes the database.
@@ -94,6 +95,7 @@ def _typed(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        refuse_used_up(error)
         kind = DiskFull if error.errno in OUT_OF_ROOM else ReadOnlyFile
         raise kind(
             f"{path}: cannot be made ({error.strerror}): all who use the queue must be allowed to"

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from sqsqlite.store.descriptors import refuse_used_up
+
 OWN_THREADS = "sqsqlite-"
 """How the names of this package's own threads begin."""
 
@@ -52,8 +54,9 @@ def _namespace_ns() -> int:
     """By how much this process's boot-time clock is ahead of the machine's."""
     try:
         lines = _TIME_NAMESPACE.read_text().splitlines()
-    except OSError:  # no Linux, or one before 5.6
-        return 0
+    except OSError as error:
+        refuse_used_up(error)
+        return 0  # no Linux, or one before 5.6
     for line in lines:
         name, seconds, nanoseconds = line.split()
         if name == "boottime":

@@ -72,9 +72,10 @@ def connect(
             ):
                 connection.execute(f"PRAGMA {pragma}").fetchall()
         except (dbapi.Error, UnicodeError) as error:  # the second: SQLite quotes a damaged schema
+            typed = translate(error, path)  # while it has descriptors: closed, it gives them up
             connection.close()
             foreign.closed(identity, connection)
-            raise translate(error, path) from error
+            raise typed from error
     return connection
 
 

@@ -5,11 +5,21 @@ import secrets
 from pathlib import Path
 
 from sqsqlite import statements_file as sql
-from sqsqlite.errors import CannotOpen, MissingFolder, NotADatabase, NotAdopted, ReadOnlyFile
+from sqsqlite.errors import (
+    CannotOpen,
+    DiskFull,
+    MissingFolder,
+    NotADatabase,
+    NotAdopted,
+    ReadOnlyFile,
+    StoreError,
+)
 from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import ddl, meta, mounts
 from sqsqlite.store.connections import Connection, connect, disconnect
+from sqsqlite.store.descriptors import USED_UP, none_free
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.full import OUT_OF_ROOM
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import check_version
 
@@ -56,6 +66,15 @@ def _check_path(path: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ReadOnlyFile(f"{path}: this user may not write the folder {folder}, where the WAL goes")
     mounts.check(path)
+
+
+def refused(path: Path, error: OSError) -> StoreError:
+    """The error to raise where the system has refused to open `path` or something beside it."""
+    if error.errno in USED_UP:
+        return none_free(path)
+    kind = DiskFull if error.errno in OUT_OF_ROOM else CannotOpen
+    about = "" if error.filename in (None, str(path)) else f": {error.filename}"
+    return kind(f"{path}: cannot be opened{about}: {error.strerror}")
 
 
 def is_ours(connection: Connection) -> bool:

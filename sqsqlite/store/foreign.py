@@ -5,6 +5,7 @@ the file, the other's locks are gone, and acknowledged commits with them. So a f
 elsewhere is refused, and so is a later `sqlite3.connect` on a file that is open here.
 """
 
+import contextlib
 import os
 import sys
 import threading
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from sqsqlite.errors import SecondSQLiteCopy, StoreError
+from sqsqlite.errors import CannotOpen, SecondSQLiteCopy, StoreError
 from sqsqlite.store import driver
+from sqsqlite.store.descriptors import USED_UP, none_free, refuse_used_up
 
 Identity = tuple[int, int]
 
@@ -47,12 +49,17 @@ def identity(path: Path) -> Identity:
 
 
 def descriptors(wanted: Identity) -> set[int]:
-    """This process's descriptors on the file. Looked at by fstat alone: opening or closing one would drop locks."""
+    """This process's descriptors on the file. Looked at by fstat alone: opening or closing one would drop locks.
+
+    Raises:
+        OSError: no descriptor is free, so that the system lists none.
+    """
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
             names = os.listdir(folder)
         except OSError as error:
             _refuse_handlers(error)
+            refuse_used_up(error)
             continue
         found = set()
         for name in names:
@@ -81,7 +88,8 @@ def opening(path: Path) -> Iterator[None]:
     """Around each connect: refuses a file that another copy has open, and learns which descriptors are ours.
 
     Held by `no_fork` as a whole. An opening that a signal handler cut short may leave descriptors that nobody noted:
-    SQLite closes them when it can. The next one takes them for ours.
+    SQLite closes them when it can. The next one takes them for ours. So it does after one that took the last
+    descriptor, when none was left to list them with.
     """
     _opening.now = True
     wanted = identity(path) if path.exists() else None
@@ -89,7 +97,7 @@ def opening(path: Path) -> Iterator[None]:
         if wanted is not None:
             if wanted in _torn:
                 raise StoreError(f"{path}: {TORN}")
-            if wanted not in _cut_short and descriptors(wanted) - _our_descriptors.get(wanted, set()):
+            if wanted not in _cut_short and _found(wanted, path) - _our_descriptors.get(wanted, set()):
                 raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
             _cut_short.add(wanted)
         yield
@@ -99,8 +107,19 @@ def opening(path: Path) -> Iterator[None]:
             wanted = identity(path)
             _cut_short.add(wanted)
         if wanted in _cut_short:
-            _our_descriptors[wanted] = descriptors(wanted)
-            _cut_short.discard(wanted)
+            with contextlib.suppress(CannotOpen):
+                _our_descriptors[wanted] = _found(wanted, path)
+                _cut_short.discard(wanted)
+
+
+def _found(wanted: Identity, path: Path) -> set[int]:
+    """`descriptors`, or CannotOpen where none is free to list them with."""
+    try:
+        return descriptors(wanted)
+    except OSError as error:
+        if error.errno in USED_UP:
+            raise none_free(path) from error
+        raise
 
 
 def no_fork() -> AbstractContextManager[bool]:
@@ -127,7 +146,13 @@ def closed(wanted: Identity, connection: Any) -> None:
     with _lock:
         _open_connections[wanted].discard(connection)
         # Also behind the last one: an interrupt may have left another open that is not noted, until it is freed.
-        left = _our_descriptors.get(wanted, set()) & descriptors(wanted)
+        left = _our_descriptors.get(wanted, set())
+        try:
+            left = left & descriptors(wanted)
+        except OSError as error:
+            if error.errno not in USED_UP:
+                raise
+            # None is free to list them with. Those that are closed by now are forgotten at the next time.
         if left:
             _our_descriptors[wanted] = left
         else:

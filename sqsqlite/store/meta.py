@@ -8,6 +8,7 @@ from sqsqlite import statements_file as sql
 from sqsqlite.errors import Corrupt
 from sqsqlite.store.clock import Clock, FileClock, WallClock, boot_ns
 from sqsqlite.store.connections import Connection
+from sqsqlite.store.descriptors import refuse_used_up
 from sqsqlite.store.jumps import Jumps
 
 # The wall clock stands off by so much more or less than was noted: set, or a virtual machine was paused.
@@ -82,7 +83,8 @@ def boot_id() -> bytes | None:
         return None
     try:
         return _BOOT_ID.read_bytes().strip()
-    except OSError:
+    except OSError as error:
+        refuse_used_up(error)
         return None
 
 

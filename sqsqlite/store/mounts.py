@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 from sqsqlite.errors import CannotOpen
+from sqsqlite.store.descriptors import refuse_used_up
 
 # What the kernel knows of this process's mounts. Only Linux has it; elsewhere files can't be mounted.
 MOUNTS = "/proc/self/mountinfo"
@@ -96,5 +97,6 @@ def _mounts() -> bytes:
     try:
         with open(MOUNTS, "rb", buffering=0) as file:
             return file.readall()
-    except OSError:
+    except OSError as error:
+        refuse_used_up(error)
         return b""

@@ -26,6 +26,7 @@ from sqsqlite.store.commit import GroupCommit
 from sqsqlite.store.connections import LEVELS, Connection, Pool, connect, disconnect
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.damage import warn_of_damage
+from sqsqlite.store.descriptors import raise_used_up
 from sqsqlite.store.diagnosis import ODD, damage_behind
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import Headroom
@@ -83,7 +84,6 @@ class Store:
         self.path = _resolved(path)
         self.synchronous = synchronous
         self.busy_timeout = busy_timeout
-        create.check_path(self.path)
         self.folder = Path(f"{self.path}-sqs")
         self.closed = False
         # Called with each operation's event (service/dispatch.py): logs, metrics and tracing hang here.
@@ -96,17 +96,26 @@ class Store:
         self._application_lock = threading.Lock()
         self.headroom = Headroom(self.folder, self.path)
         try:
-            self._open(adopt, clock, limits, compat, region)
-        except (DiskFull, InputOutputError):
-            # On a full disk SQLite's -wal and -shm find no room; the second is reported as an I/O error.
-            if not self.headroom.release():
-                raise
-            self._open(adopt, clock, limits, compat, region)
+            create.check_path(self.path)
+            self._open_in_room(adopt, clock, limits, compat, region)
+        except OSError as error:
+            if error.errno is None:
+                raise  # a signal handler's
+            raise create.refused(self.path, error) from error
         self.waker = Waker(self, self.folder)
         self.upkeep = Upkeep(self, chores)
         self._group_commit = GroupCommit(self)
         _stores.add(self)
         self.upkeep.opened()
+
+    def _open_in_room(self, *options: Any) -> None:
+        try:
+            self._open(*options)
+        except (DiskFull, InputOutputError):
+            # On a full disk SQLite's -wal and -shm find no room; the second is reported as an I/O error.
+            if not self.headroom.release():
+                raise
+            self._open(*options)
 
     def _open(self, adopt: bool, clock: Clock | None, limits: Limits, compat: str, region: str) -> None:
         options: dict[str, Any] = {"synchronous": self.synchronous, "busy_timeout": self.busy_timeout}
@@ -198,6 +207,9 @@ class Store:
             if (damage := damage_behind(self, error)) is not None:
                 raise damage from error
             raise
+        except OSError as error:
+            raise_used_up(error, self.path)
+            raise
 
     def join(self, connection: Connection, operation: Callable[..., R], *arguments: Any) -> R:
         """Run an operation inside the transaction that an application's connection has begun."""
@@ -224,6 +236,9 @@ class Store:
             tx.execute("RELEASE sqs_operation")
         except ODD as error:
             self._raise_typed(error)
+        except OSError as error:
+            raise_used_up(error, self.path)
+            raise
         return result
 
     def _raise_typed(self, error: Exception, snapshot: Connection | None = None) -> NoReturn:
@@ -370,7 +385,11 @@ class Store:
     def application(self) -> "Application":
         """Connections for the application's own statements in the same file."""
         if self._application is None:
-            from sqsqlite.store.application import Application
+            try:
+                from sqsqlite.store.application import Application
+            except OSError as error:
+                raise_used_up(error, self.path)
+                raise
 
             with self._application_lock:
                 # Another thread may have been first; its connections would be strangers to a second one.

@@ -16,7 +16,7 @@ from sqsqlite.errors import (
     StoreClosed,
     StoreError,
 )
-from sqsqlite.store import full, wal_files
+from sqsqlite.store import descriptors, full, wal_files
 from sqsqlite.store.writer import writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
@@ -92,6 +92,8 @@ def translate(error: Exception, path: Path) -> Exception:
     found = _TEXTS.get(FULL if is_full(error, path) else primary_code(error))
     if found is not None:
         kind, text = found
+        if kind is CannotOpen and descriptors.are_used_up():
+            return descriptors.none_free(path)
         if kind is Busy:
             text += writer_of(path)
         return kind(f"{path}: {text} ({getattr(error, 'sqlite_errorname', 'SQLITE')}: {error})")

@@ -66,7 +66,11 @@ class Turnstile:
         self._keeps_room = False
         self._waiting: list[Signal] = []
         self._waiting_room = RecordLock(folder / "waiting-room", _close_unused)
-        self._turn = RecordLock(folder / "turn", _close_unused)
+        try:
+            self._turn = RecordLock(folder / "turn", _close_unused)
+        except OSError:
+            self._waiting_room.close()
+            raise
 
     def is_stale(self) -> bool:
         """Whether the lock files were deleted, as with the database they stood beside (its inode may be used again)."""

@@ -18,6 +18,7 @@ from weakref import WeakSet
 
 from sqsqlite.errors import CannotOpen
 from sqsqlite.store import foreign
+from sqsqlite.store.descriptors import USED_UP
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.neutral import run
 
@@ -216,7 +217,12 @@ def _descriptor(noted: _Noted) -> int:
         else:
             if (status.st_dev, status.st_ino) == noted.wal:
                 return noted.descriptor
-    noted.descriptor = min(foreign.descriptors(noted.wal), default=-1)
+    try:
+        noted.descriptor = min(foreign.descriptors(noted.wal), default=-1)
+    except OSError as error:
+        if error.errno not in USED_UP:
+            raise
+        # None is free to list them with: the WAL is looked into the next time.
     return noted.descriptor
 
 
