@@ -17,7 +17,7 @@ from sqsqlite.errors import (
     StoreError,
 )
 from sqsqlite.store import descriptors, full, wal_files
-from sqsqlite.store.writer import writer_of
+from sqsqlite.store.writer import who_keeps_readers_out, writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
 ERROR, BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = (
@@ -42,7 +42,10 @@ _UNDECODABLE = "Could not decode to UTF-8 column"
 _TEXTS: dict[int, tuple[type[StoreError], str]] = {
     BUSY: (Busy, "another connection kept the write lock for the whole busy_timeout"),
     LOCKED: (Busy, "another connection of this process holds a lock on a table"),
-    PROTOCOL: (Busy, "the file's locks could not be taken"),
+    PROTOCOL: (
+        Busy,
+        "SQLite tried for 10 s to get a lock on the -shm that another program keeps or the system does not give",
+    ),
     READONLY: (ReadOnlyFile, "the file, its folder or its file system does not allow writing"),
     IOERR: (InputOutputError, "reading or writing the file failed"),
     CORRUPT: (Corrupt, "the file is damaged: run `sqsqlite check`, or restore a backup"),
@@ -95,7 +98,8 @@ def translate(error: Exception, path: Path) -> Exception:
         if kind is CannotOpen and descriptors.are_used_up():
             return descriptors.none_free(path)
         if kind is Busy:
-            text += writer_of(path)
+            is_kept_out = primary_code(error) == PROTOCOL
+            text += who_keeps_readers_out(path) if is_kept_out else writer_of(path)
         return kind(f"{path}: {text} ({getattr(error, 'sqlite_errorname', 'SQLITE')}: {error})")
     text = str(error)
     if is_undecodable(error):

@@ -1,12 +1,14 @@
-"""Which process has SQLite's write lock on a file, so that `Busy` can name it."""
+"""Which process has SQLite's locks on a file, so that `Busy` can name it."""
 
 from pathlib import Path
 
 from sqsqlite.store import foreign
 from sqsqlite.store.record_lock import holder_of
 
-# In -shm, from SQLite's WAL-index format: the bytes from 120 on are its locks, the first of them the writer's.
+# In -shm, from SQLite's WAL-index format: the bytes from 120 on are its locks, the first of them the writer's, five
+# for readers.
 _WRITE_LOCK_BYTE = 120
+_READ_LOCK_BYTES = (123, 5)
 
 
 def writer_of(path: Path) -> str:
@@ -16,6 +18,13 @@ def writer_of(path: Path) -> str:
     if pid is None:
         return "; no other process has it now" if descriptors else ""
     return "; a process of another container has it" if pid == 0 else _named(pid)
+
+
+def who_keeps_readers_out(path: Path) -> str:
+    """The same of the readers' locks. SQLite itself never keeps all of them for long."""
+    descriptors = _descriptors(path)
+    pid = next((pid for each in descriptors if (pid := holder_of(each, *_READ_LOCK_BYTES)) is not None), None)
+    return "" if pid is None else "; a process of another container has it" if pid == 0 else _named(pid)
 
 
 def is_writer(pid: int, path: Path) -> bool:

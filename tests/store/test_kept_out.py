@@ -1,0 +1,29 @@
+"""A foreign program that keeps SQLite's locks on the -shm: the error says who, and all goes on once it is gone."""
+
+import pytest
+
+import sqsqlite
+from sqsqlite.errors import Busy
+from tests.store.processes import Program
+
+pytest.importorskip("fcntl")
+
+KEEP_READERS_OUT = """
+import fcntl, os
+shm = os.open(sys.argv[1], os.O_RDWR)
+fcntl.lockf(shm, fcntl.LOCK_EX, 5, 123)
+say("kept")
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.slow
+def test_who_keeps_readers_out_is_named(path):
+    with sqsqlite.connect(path, busy_timeout=0.1) as sqs:
+        queue = sqs.create_queue("orders")
+        queue.send("a")
+        with Program(KEEP_READERS_OUT, f"{path}-shm") as keeper:
+            assert keeper.hear() == "kept"
+            with pytest.raises(Busy, match=rf"lock on the -shm .*; process {keeper.pid} \(python.* has it"):
+                len(queue)
+        assert len(queue) == 1
