@@ -14,6 +14,7 @@ from pathlib import Path
 from sqsqlite.errors import CannotOpen, DiskFull, ReadOnlyFile
 from sqsqlite.store.descriptors import refuse_used_up
 from sqsqlite.store.full import NO_LINK, OUT_OF_ROOM
+from sqsqlite.store.interrupts import refuse_handlers
 
 # What everybody opens who writes the database.
 _FILES = ("waiting-room", "turn", "ballast")
@@ -95,6 +96,7 @@ def _typed(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        refuse_handlers(error)
         refuse_used_up(error)
         kind = DiskFull if error.errno in OUT_OF_ROOM else ReadOnlyFile
         raise kind(

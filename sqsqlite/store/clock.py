@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from sqsqlite.store.descriptors import refuse_used_up
+from sqsqlite.store.interrupts import refuse_handlers
 
 OWN_THREADS = "sqsqlite-"
 """How the names of this package's own threads begin."""
@@ -55,6 +56,7 @@ def _namespace_ns() -> int:
     try:
         lines = _TIME_NAMESPACE.read_text().splitlines()
     except OSError as error:
+        refuse_handlers(error)
         refuse_used_up(error)
         return 0  # no Linux, or one before 5.6
     for line in lines:

@@ -19,6 +19,7 @@ from weakref import WeakSet
 from sqsqlite.errors import CannotOpen, SecondSQLiteCopy, StoreError
 from sqsqlite.store import driver
 from sqsqlite.store.descriptors import USED_UP, none_free, refuse_used_up
+from sqsqlite.store.interrupts import refuse_handlers
 
 Identity = tuple[int, int]
 
@@ -58,7 +59,7 @@ def descriptors(wanted: Identity) -> set[int]:
         try:
             names = os.listdir(folder)
         except OSError as error:
-            _refuse_handlers(error)
+            refuse_handlers(error)
             refuse_used_up(error)
             continue
         found = set()
@@ -66,21 +67,13 @@ def descriptors(wanted: Identity) -> set[int]:
             try:
                 status = os.fstat(int(name))
             except OSError as error:
-                _refuse_handlers(error)
+                # Taken for a closed one, a descriptor of ours would be missed, and from then on be another copy's.
+                refuse_handlers(error)
                 continue  # the descriptor of the listing itself, closed by now
             if (status.st_dev, status.st_ino) == wanted:
                 found.add(int(name))
         return found
     return set()
-
-
-def _refuse_handlers(error: OSError) -> None:
-    """Pass on what a signal handler raised: a TimeoutError is an OSError too, but has no number.
-
-    Taken for a descriptor that is closed, one of ours would be missed, and from then on taken for another copy's.
-    """
-    if error.errno is None:
-        raise error
 
 
 @contextmanager

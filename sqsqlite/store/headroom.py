@@ -23,6 +23,7 @@ from sqsqlite.errors import DiskFull
 from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.full import cut_back, size_limit
+from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.kept_file import KeptFile
 
 # Bytes. On a small file system a sixteenth of it, but enough for a WAL of some transactions.
@@ -243,7 +244,8 @@ class Headroom:
             else:
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 os.write(descriptor, b"\0" * size_bytes)
-        except OSError:
+        except OSError as error:
             cut_back(descriptor, laid)
+            refuse_handlers(error)
             return False
         return True

@@ -22,6 +22,15 @@ def until_done(action: Callable[[], object]) -> None:
     action()
 
 
+def refuse_handlers(error: OSError) -> None:
+    """Pass on what a signal handler raised: its TimeoutError is an OSError too, but has no number.
+
+    For where the system's own errors are an answer.
+    """
+    if error.errno is None:
+        raise error
+
+
 class Signal:
     """A `threading.Event` for one waiting thread, set and cleared by single calls in C.
 

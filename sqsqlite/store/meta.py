@@ -9,6 +9,7 @@ from sqsqlite.errors import Corrupt
 from sqsqlite.store.clock import Clock, FileClock, WallClock, boot_ns
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.descriptors import refuse_used_up
+from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.jumps import Jumps
 
 # The wall clock stands off by so much more or less than was noted: set, or a virtual machine was paused.
@@ -84,6 +85,7 @@ def boot_id() -> bytes | None:
     try:
         return _BOOT_ID.read_bytes().strip()
     except OSError as error:
+        refuse_handlers(error)
         refuse_used_up(error)
         return None
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sqsqlite.errors import CannotOpen
 from sqsqlite.store.descriptors import refuse_used_up
+from sqsqlite.store.interrupts import refuse_handlers
 
 # What the kernel knows of this process's mounts. Only Linux has it; elsewhere files can't be mounted.
 MOUNTS = "/proc/self/mountinfo"
@@ -98,5 +99,6 @@ def _mounts() -> bytes:
         with open(MOUNTS, "rb", buffering=0) as file:
             return file.readall()
     except OSError as error:
+        refuse_handlers(error)
         refuse_used_up(error)
         return b""

@@ -24,7 +24,7 @@ from typing import Protocol
 from weakref import ref
 
 from sqsqlite.errors import Busy, TransactionInProgress
-from sqsqlite.store.interrupts import Signal, until_done
+from sqsqlite.store.interrupts import Signal, refuse_handlers, until_done
 from sqsqlite.store.record_lock import RecordLock, fcntl
 from sqsqlite.store.writer import is_stopped, is_writer, writer_of
 
@@ -163,8 +163,9 @@ class Turnstile:
                 now = time.monotonic()
                 started = started or now
                 has_turn = self._turn.wait(timeout - (now - started), self._moves)
-        except OSError:
-            pass  # the system does not lock: SQLite's own lock alone
+        except OSError as error:
+            refuse_handlers(error)
+            # The system does not lock: SQLite's own lock alone.
         finally:
             if has_turn:
                 self._waiting_room.unlock()

@@ -21,7 +21,7 @@ from sqsqlite.errors import StoreError
 from sqsqlite.store.beside import share_socket
 from sqsqlite.store.clock import Event
 from sqsqlite.store.full import NO_LINK
-from sqsqlite.store.interrupts import Signal
+from sqsqlite.store.interrupts import Signal, refuse_handlers
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -142,7 +142,8 @@ class Waker:
                 self._hear(queue_id, visible_at)
         try:
             seen = os.stat(self._folder_name).st_mtime_ns
-        except OSError:
+        except OSError as error:
+            refuse_handlers(error)
             return
         if seen != self._folder_seen:
             self._find_peers(seen)
@@ -153,7 +154,8 @@ class Waker:
         own = None if self._address is None else self._address.name
         try:
             names = os.listdir(self._folder)
-        except OSError:
+        except OSError as error:
+            refuse_handlers(error)
             return
         self._peers = [name for name in names if name.startswith("wake-") and name != own]
         # A folder changed this very moment may change again within the same tick of its clock.
@@ -164,7 +166,8 @@ class Waker:
         if self._sender is None:
             try:
                 self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            except OSError:
+            except OSError as error:
+                refuse_handlers(error)
                 return  # no descriptor is free: the safety net finds the commit, which stands
             self._sender.setblocking(False)
         news = list(wakes.items())[:_AT_MOST]
@@ -187,7 +190,8 @@ class Waker:
                 with contextlib.suppress(OSError):
                     os.unlink(self._folder / name)
                 self._folder_seen = -1
-            except OSError:
+            except OSError as error:
+                refuse_handlers(error)
                 continue  # no permission, say: the safety net finds the commit
 
     # --- listening
@@ -196,19 +200,22 @@ class Waker:
         name = f"wake-{os.getpid()}-{secrets.token_hex(4)}"
         try:
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        except OSError:
+        except OSError as error:
+            refuse_handlers(error)
             return  # no descriptor is free: by looks alone
         try:
             with _reachable(self._folder_name) as folder:
                 listener.bind(f"{folder}/{name}")
-        except OSError:
+        except OSError as error:
             listener.close()
+            refuse_handlers(error)
             return
-        # Where that fails, the safety net finds what other users commit.
-        with contextlib.suppress(OSError):
-            share_socket(self._folder / name)
         self._socket, self._address = listener, self._folder / name
         self._folder_seen = -1
+        try:
+            share_socket(self._folder / name)
+        except OSError as error:  # the safety net finds what other users commit
+            refuse_handlers(error)
 
     def _unbind(self) -> None:
         with self._lock:

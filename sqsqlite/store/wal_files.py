@@ -20,6 +20,7 @@ from sqsqlite.errors import CannotOpen
 from sqsqlite.store import foreign
 from sqsqlite.store.descriptors import USED_UP
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.neutral import run
 
 # Source: SQLite, "Database File Format", section 4.
@@ -212,7 +213,8 @@ def _descriptor(noted: _Noted) -> int:
     if noted.descriptor >= 0:
         try:
             status = os.fstat(noted.descriptor)
-        except OSError:
+        except OSError as error:
+            refuse_handlers(error)
             noted.descriptor = -1
         else:
             if (status.st_dev, status.st_ino) == noted.wal:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from sqsqlite.store import foreign
+from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.record_lock import holder_of
 
 # In -shm, from SQLite's WAL-index format: the bytes from 120 on are its locks, the first of them the writer's, five
@@ -41,7 +42,8 @@ def _descriptors(path: Path) -> set[int]:
     """Those that SQLite has open in this process. Opening another one would drop its locks when that is closed."""
     try:
         return foreign.descriptors(foreign.identity(Path(f"{path}-shm")))
-    except OSError:
+    except OSError as error:
+        refuse_handlers(error)
         return set()
 
 
@@ -57,7 +59,8 @@ def _status(pid: int) -> tuple[str, str]:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # "123 (name) T ...": the name may hold anything, brackets too.
             name, _, rest = file.read().decode(errors="replace").partition("(")[2].rpartition(")")
-    except OSError:
+    except OSError as error:
+        refuse_handlers(error)
         return "", ""
     return name, rest.split()[0] if rest.split() else ""
 
