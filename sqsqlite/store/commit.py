@@ -89,9 +89,19 @@ class _Entry:
         self.commit = _Commit.OPEN
 
     def outcome(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.result
+        """The result, or the error raised. To be asked once.
+
+        The entry is one of its own group, and an error knows the frames that know the entry. Both are cycles, which
+        would keep the result and the arguments, 10 MiB perhaps, until they are collected.
+        """
+        self.group = ()
+        error, self.error = self.error, None
+        if error is None:
+            return self.result
+        try:
+            raise error
+        finally:
+            del error
 
 
 class GroupCommit:

@@ -1,12 +1,15 @@
 """Operations that arrive while a commit is under way share the next one, and nothing else."""
 
+import contextlib
 import ctypes
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -347,3 +350,26 @@ def test_closing_tells_the_next_write_so(sqs, queue):
     with pytest.raises(sqsqlite.errors.StoreClosed):
         queue.send("late")
     assert os.path.exists(sqs._store.path)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_what_a_write_took_and_brought_is_not_kept(sqs, is_refused):
+    """Ten messages of 1 MiB would otherwise stay until the cycle is collected, and those of fifty receives with them."""
+
+    class Thing:
+        pass
+
+    def write(tx, given):
+        made.append(weakref.ref(given))
+        if is_refused:
+            raise QueueDoesNotExist("refused")
+        return given
+
+    made = []
+    gc.disable()
+    try:
+        with contextlib.suppress(QueueDoesNotExist):
+            sqs._store.write(write, Thing())
+        assert made[0]() is None
+    finally:
+        gc.enable()
