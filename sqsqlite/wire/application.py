@@ -193,7 +193,11 @@ class Application:
             refusal = InternalFailure(FAILED)
             exchange.cause = "".join(traceback.format_exception(error))
         exchange.code = refusal.query_code
-        return protocol.refuse(exchange, refusal)
+        try:
+            return protocol.refuse(exchange, refusal)
+        finally:
+            # It knows this frame, and with it the request: a cycle would keep both until it is collected.
+            del refusal
 
     async def _admit(
         self, protocol: WireProtocol, exchange: Exchange, client: "_Client"

@@ -44,15 +44,12 @@ class Operations:
             StoreError: what befell the file.
         """
         started = time.perf_counter()
-        response: Any = None
-        error: Exception | None = None
         try:
             response = await self._execute(request, caller, client)
-        except Exception as caught:
-            error = caught
+        except Exception as error:
+            dispatch.tell(self.store, request, None, error, time.perf_counter() - started)
             raise
-        finally:
-            dispatch.tell(self.store, request, response, error, time.perf_counter() - started)
+        dispatch.tell(self.store, request, response, None, time.perf_counter() - started)
         return response  # type: ignore[no-any-return]
 
     async def _execute(self, request: "Request", caller: "Caller", client: Client) -> Any:

@@ -29,3 +29,20 @@ def test_long_queue_urls_are_not_kept(store, action):
             assert tracemalloc.get_traced_memory()[0] < 10 * MIB
         finally:
             tracemalloc.stop()
+
+
+def test_requests_that_were_refused_are_not_kept(store):
+    """Each error knows the frames that know its request: collected by chance alone, they would be many MiB."""
+    with serving(store) as url, Connection(url) as connection:
+        body = b'{"QueueUrl":"nowhere","MessageBody":"%s"}' % (b"x" * MIB)
+        assert connection.ask(json_of(b"SendMessage", body)).status == 400
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            for _ in range(10):
+                assert connection.ask(json_of(b"SendMessage", body)).status == 400
+            assert tracemalloc.get_traced_memory()[0] < 5 * MIB
+        finally:
+            tracemalloc.stop()
+            gc.enable()
