@@ -88,14 +88,14 @@ wheel: $(READY) ## Build the wheel, and use it from an empty environment
 	@away=$$(mktemp -d) && trap 'rm -rf "$$away"' EXIT && $(PYTHON) -m venv "$$away/venv" \
 		&& pip="$$away/venv/bin/python -m pip --disable-pip-version-check" \
 		&& $$pip install --quiet --only-binary :all: --require-hashes -r requirements/runtime.lock \
-		&& $$pip install --quiet --no-index dist/sqsqlite-*.whl \
+		&& $$pip install --quiet --no-index "$$(echo dist/sqsqlite-*.whl)[serve]" \
 		&& cp tests/packaging/installed_wheel.py "$$away" && cd "$$away" && venv/bin/python -I installed_wheel.py
 
 lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upgrade for new versions)
 	@echo 'Writing requirements/*.lock'
 	@$(COMPILE) --extra boto3 --extra serve --group build --group lint --group lock --group test $(ARGS) \
 		--output-file requirements/dev.lock
-	@$(COMPILE) -c requirements/dev.lock $(ARGS) --output-file requirements/runtime.lock
+	@$(COMPILE) -c requirements/dev.lock --extra serve $(ARGS) --output-file requirements/runtime.lock
 	@$(COMPILE) -c requirements/dev.lock --extra spark $(ARGS) --output-file requirements/spark.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench $(ARGS) --output-file requirements/bench.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock

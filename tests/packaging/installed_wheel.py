@@ -1,16 +1,18 @@
 """Use an installed sqsqlite as its first user would: `python -I installed_wheel.py` in an empty folder.
 
-Run by `make wheel` with the Python of an environment that holds the wheel and what the wheel asks for, nothing else.
+Run by `make wheel` with the Python of an environment that holds the wheel and what it asks for with the extra `serve`,
+nothing else.
 Exits 0 and says so, or ends in the AssertionError that tells what is wrong.
 """
 
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import sqsqlite
 
-HEAVY = {"alembic", "boto3", "botocore", "click", "jmespath", "pyspark", "sqlalchemy"}
+HEAVY = {"alembic", "boto3", "botocore", "click", "jmespath", "pyspark", "sqlalchemy", "uvicorn"}
 # SQLAlchemy and Alembic take longer to load than a send takes; only the command itself may need Click.
 COMMAND_MAY_LOAD = {"click"}
 
@@ -57,6 +59,18 @@ def command_sends_and_receives(path: str) -> None:
     assert "hello" in run(*command, "receive", "q")
 
 
+def command_serves(path: str) -> None:
+    command = (str(Path(sys.executable).with_name("sqsqlite")), "--db", path)
+    with subprocess.Popen((*command, "serve", "--port", "0"), stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            url = server.stderr.readline().split()[-1]
+            with urllib.request.urlopen(f"{url}/?Action=ListQueues", timeout=600) as answer:
+                assert b"/orders</QueueUrl>" in answer.read()
+        finally:
+            server.terminate()
+
+
 def command_migrates(path: str) -> None:
     command = (str(Path(sys.executable).with_name("sqsqlite")), "--db", path)
     assert run(*command, "db", "current").strip() != ""
@@ -80,9 +94,10 @@ def main() -> None:
     comes_from_the_wheel()
     python_sends_and_receives(path)
     command_sends_and_receives(path)
+    command_serves(path)
     command_migrates(path)
     stays_light(path)
-    print(f"sqsqlite {sqsqlite.__file__}: sends, receives and migrates from its wheel")
+    print(f"sqsqlite {sqsqlite.__file__}: sends, receives, serves and migrates from its wheel")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def wanted(*, extras: tuple[str, ...] = (), groups: tuple[str, ...] = ()) -> lis
 @pytest.mark.parametrize(
     ("lock", "requirements"),
     [
-        ("runtime", wanted()),
+        ("runtime", wanted(extras=("serve",))),
         ("dev", wanted(extras=("boto3", "serve"), groups=("build", "lint", "lock", "test"))),
         ("spark", wanted(extras=("spark",))),
         ("bench", wanted(groups=("bench",))),
