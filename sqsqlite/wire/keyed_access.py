@@ -103,6 +103,7 @@ class KeyedAccess:
             RequestExpired: it was signed too long ago, or for later.
             SignatureDoesNotMatch: with another secret, or it was changed.
             ServiceUnavailable: the file of credentials can't be read.
+            InvalidParameterValue: the query string has more than 1,000 parameters.
         """
         found = self._check_head(exchange)
         if found is None:

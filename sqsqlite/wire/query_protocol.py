@@ -13,7 +13,7 @@ from sqsqlite.requests import Request
 from sqsqlite.responses import Empty, Response
 from sqsqlite.wire.exchange import Answer, Exchange
 from sqsqlite.wire.form import to_members, to_tree
-from sqsqlite.wire.urlencoded import parse_form
+from sqsqlite.wire.urlencoded import MOST_IN_URL, parse_form
 from sqsqlite.wire.xml import MAPS, elements, escape
 
 _VERSIONS = ("2012-11-05", "2011-10-01", "2009-02-01", "2008-01-01")
@@ -103,7 +103,7 @@ def fields(exchange: Exchange) -> dict[str, str]:
         InvalidParameterValue: they can't be read.
     """
     if exchange.fields is None:
-        found = parse_form(exchange.query)
+        found = parse_form(exchange.query, MOST_IN_URL)
         if _has_form(exchange):
             found = {**found, **parse_form(exchange.body)}
         exchange.fields = found

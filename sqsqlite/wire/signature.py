@@ -15,9 +15,11 @@ from urllib.parse import quote, unquote_to_bytes
 from sqsqlite.wire.exchange import Exchange
 from sqsqlite.wire.failures import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
 from sqsqlite.wire.json_protocol import TARGET
+from sqsqlite.wire.urlencoded import MOST_IN_URL, check_count
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW_SECONDS = 900
+MOST_SIGNED_HEADERS = 100
 LONGEST_PRESIGNED_SECONDS = 604_800  # seven days
 
 _match_authorization = re.compile(
@@ -88,7 +90,7 @@ def read_signature(exchange: Exchange) -> Signed:
         access_key_id,
         scope,
         exchange.header(b"x-amz-date"),
-        tuple(match["headers"].lower().split(";")),
+        _header_names(match["headers"]),
         match["signature"],
         None,
         exchange.header(b"x-amz-security-token") or None,
@@ -118,11 +120,21 @@ def _presigned(query: dict[str, str]) -> Signed:
         access_key_id,
         scope,
         query.get("X-Amz-Date", ""),
-        tuple(query.get("X-Amz-SignedHeaders", "").lower().split(";")),
+        _header_names(query.get("X-Amz-SignedHeaders", "")),
         query["X-Amz-Signature"],
         int(expires),
         query.get("X-Amz-Security-Token"),
     )
+
+
+def _header_names(text: str) -> tuple[str, ...]:
+    """Each once: a long header that is named thousands of times would be hashed as often."""
+    names = tuple(text.lower().split(";"))
+    if len(names) > MOST_SIGNED_HEADERS or len(names) > len(set(names)):
+        raise IncompleteSignature(
+            f"SignedHeaders must name each header once, and {MOST_SIGNED_HEADERS} at most."
+        )
+    return names
 
 
 def _credential(text: str) -> tuple[str, str]:
@@ -250,6 +262,7 @@ def _query_pairs(exchange: Exchange) -> list[tuple[bytes, bytes]]:
     """As the Query protocol reads them, plus signs too: what is signed is what is carried out."""
     if not exchange.query:
         return []
+    check_count(exchange.query, MOST_IN_URL)
     pairs = (part.partition(b"=") for part in exchange.query.replace(b"+", b" ").split(b"&") if part)
     return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]
 

@@ -12,20 +12,29 @@ _PIECE_BYTES = 64 * 1024
 MOST_FIELDS = 5_000
 """Parameters of one request; ten messages with ten attributes each are some 500."""
 
+MOST_IN_URL = 1_000
+"""Parameters of a query string. It is read before the client is known, and has room for some 500 of a batch."""
+
 _find_stray_percent = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
-def parse_form(text: bytes) -> dict[str, str]:
+def check_count(text: bytes, most: int) -> None:
+    """Raise InvalidParameterValue for more parameters than `most`."""
+    if text.count(b"&") >= most:
+        raise InvalidParameterValue(f"More than {most} parameters were sent, which no action takes.")
+
+
+def parse_form(text: bytes, most: int = MOST_FIELDS) -> dict[str, str]:
     """The fields of a query string or a form; of a repeated one the first.
 
     A line may end in front of each `&`, as in Amazon's sample requests. UTF-8 may stand as it is: `curl -d` encodes
     nothing.
 
     Raises:
-        InvalidParameterValue: too many, a percent sign without two hexadecimal digits, or bytes that are no UTF-8.
+        InvalidParameterValue: more than `most`, a percent sign without two hexadecimal digits, or bytes that are not
+            UTF-8.
     """
-    if text.count(b"&") >= MOST_FIELDS:
-        raise InvalidParameterValue(f"More than {MOST_FIELDS} parameters were sent, which no action takes.")
+    check_count(text, most)
     fields: dict[str, str] = {}
     *parts, last = text.split(b"&")
     try:

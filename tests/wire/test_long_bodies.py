@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from dataclasses import replace
 from datetime import timedelta
@@ -26,7 +27,7 @@ from sqsqlite.wire.failures import (
 from sqsqlite.wire.json_size import check_value_count
 from sqsqlite.wire.keyed_access import KeyedAccess, _now
 from sqsqlite.wire.throttle import Throttled
-from sqsqlite.wire.urlencoded import MOST_FIELDS, parse_form
+from sqsqlite.wire.urlencoded import MOST_FIELDS, MOST_IN_URL, parse_form
 from tests.wire.exchanges import exchange, signed
 from tests.wire.raw import FORM, Connection, ask, json_of, post
 from tests.wire.serving import client_of, serving
@@ -118,6 +119,25 @@ def test_digest_that_was_made_is_what_the_signature_covers(store, key):
     asked = signed(LONG, key=key.access_key_id, secret=key.secret_access_key)
     with pytest.raises(SignatureDoesNotMatch):
         KeyedAccess(store).authenticate(replace(asked, digest="0" * 64))
+
+
+@pytest.mark.parametrize("headers", [b"", b"X-Amz-Target: AmazonSQS.ListQueues\r\n"], ids=["query", "json"])
+def test_parameters_of_a_query_string_are_limited(store, key, headers):
+    """It is read to find the signature, so whoever reaches the server can send one."""
+    with serving(store) as url:
+        for count, status in ((MOST_IN_URL, 403), (MOST_IN_URL + 1, 400)):
+            path = b"/?Action=ListQueues" + b"&a=b" * (count - 1)
+            assert ask(url, post(b"", headers, path)).status == status
+
+
+@pytest.mark.parametrize("names", ["host;x-amz-date;host", ";".join(f"x{number}" for number in range(101))])
+def test_signed_headers_are_few_and_named_once(store, key, names):
+    asked = signed(key=key.access_key_id, secret=key.secret_access_key)
+    line = re.sub(
+        rb"SignedHeaders=[^,]*", b"SignedHeaders=" + names.encode(), asked.headers[b"authorization"]
+    )
+    with pytest.raises(IncompleteSignature, match="once"):
+        KeyedAccess(store).authenticate(replace(asked, headers={**asked.headers, b"authorization": line}))
 
 
 # --- Apart from the event loop
