@@ -56,6 +56,7 @@ class _Entry:
         "__weakref__",
         "arguments",
         "commit",
+        "committing",
         "connection",
         "error",
         "fate",
@@ -87,6 +88,7 @@ class _Entry:
         self.group: tuple[_Entry, ...] | list[_Entry] = ()
         self.connection: Any = None
         self.commit = _Commit.OPEN
+        self.committing: tuple[_Entry, ...] | list[_Entry] = ()  # the group, or after a failure one of it
 
     def outcome(self) -> Any:
         """The result, or the error raised. To be asked once.
@@ -214,17 +216,17 @@ class GroupCommit:
         if len(entry.group) > 1 or self._queued:
             taken = [other for other in list(self._queued) if other.fate and other.fate.get(_FATE) is entry]
             for follower in (*entry.group[1:], *taken):
-                self._tell(follower, entry.commit)
+                self._tell(follower, entry)
         entry.is_told = True  # it is done with: settled again, it has nothing to wait for
         self._hand_over(entry)
 
-    def _tell(self, follower: _Entry, commit: _Commit) -> None:
+    def _tell(self, follower: _Entry, leader: _Entry) -> None:
         """Let a follower go, with its outcome. It has none yet if its leader was interrupted."""
         self._unqueue(follower)
         if not follower.is_decided:
-            if commit is _Commit.OPEN:
+            if leader.commit is _Commit.OPEN or follower not in leader.committing:
                 follower.is_to_repeat = True
-            elif commit is _Commit.FAILED:
+            elif leader.commit is _Commit.FAILED:
                 follower.error = CommitInDoubt(
                     f"{self._store.path}: the thread that committed for this one was interrupted"
                 )
@@ -337,7 +339,7 @@ class GroupCommit:
         if self._queued and group is leader.group:
             self._gather(leader, group)
         if len(group) == 1:
-            _run_alone(tx, group[0])
+            _run_alone(tx, group[0], leader)
         elif not _run_plain(tx, group):
             # Something failed after it had written, which should not happen: once more, each by itself.
             connection.execute("ROLLBACK")
@@ -347,6 +349,7 @@ class GroupCommit:
         self._store.note_difference(tx)
         write_counts(tx)
         self._store.headroom.require_margin(connection)
+        leader.committing = group
         leader.commit = _Commit.BEGUN
         try:
             connection.execute("COMMIT")
@@ -371,15 +374,17 @@ def _fail(group: list[_Entry], error: Exception, cause: Exception | None = None)
         entry.is_decided = True
 
 
-def _run_alone(tx: "Transaction", entry: _Entry) -> None:
-    """One operation; a refusal leaves nothing to commit."""
+def _run_alone(tx: "Transaction", entry: _Entry, leader: _Entry) -> None:
+    """One operation, the leader's own or a follower's; a refusal leaves nothing to commit."""
     entry.error = None
     changes = tx.connection.total_changes
     try:
         entry.result = entry.operation(tx, *entry.arguments)
     except dbapi.Error:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is this entry's outcome
+    except Exception as error:  # whatever it is, it is this entry's outcome
+        if entry is not leader and _is_from_outside(error):
+            raise
         if tx.connection.total_changes != changes:
             tx.execute("ROLLBACK")
             tx.execute("BEGIN IMMEDIATE")

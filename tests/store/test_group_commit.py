@@ -200,6 +200,68 @@ def test_a_time_limit_that_meets_a_followers_operation_is_raised_in_its_own_thre
     assert_whole(sqs)
 
 
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeLimit])
+def test_interrupt_at_one_commit_of_several_answers_for_no_other(sqs, queue, held, interrupt):
+    """After SQLite's refusal of one, each is committed by itself: those still to come are not done with the first."""
+    runs = []
+
+    def lead(tx):
+        runs.append(tx)
+        if len(runs) == 2:
+            tx.execute(
+                "INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', 'led', 0)"
+            )
+            tx.connection.execute = lambda statement: interrupted_after(tx.connection, statement)
+
+    def interrupted_after(connection, statement):
+        type(connection).execute(connection, statement)
+        raise interrupt
+
+    def break_a_constraint(tx):
+        tx.execute("INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', NULL, 0)")
+
+    leader = held.queue_up(sqs._store.write, lead)
+    follower = held.queue_up(queue.send, "acknowledged")
+    broken = held.queue_up(sqs._store.write, break_a_constraint)
+    held.let_go()
+    with pytest.raises(interrupt):
+        leader.outcome()
+    follower.outcome()
+    with pytest.raises(Exception, match="NOT NULL constraint failed"):
+        broken.outcome()
+    assert rows(sqs, "SELECT name FROM sqs_queue_tombstones") == [("led",)]
+    assert bodies(queue) == ["acknowledged"]
+    assert_whole(sqs)
+
+
+def test_time_limit_that_meets_a_follower_committed_by_itself_is_raised_in_its_own_thread(sqs, queue, held):
+    leader_thread, runs = [], []
+
+    def lead(tx):
+        leader_thread.append(threading.get_ident())
+
+    def meet_the_limit(tx):
+        runs.append(threading.get_ident())
+        if len(runs) == 2:
+            raise TimeLimit
+        return "done"
+
+    def break_a_constraint(tx):
+        tx.execute("INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', NULL, 0)")
+
+    leader = held.queue_up(sqs._store.write, lead)
+    follower = held.queue_up(sqs._store.write, meet_the_limit)
+    broken = held.queue_up(sqs._store.write, break_a_constraint)
+    held.let_go()
+    with pytest.raises(TimeLimit):
+        leader.outcome()
+    assert follower.outcome() == "done"
+    with pytest.raises(Exception, match="NOT NULL constraint failed"):
+        broken.outcome()
+    assert runs[:2] == leader_thread[:1] * 2
+    assert_whole(sqs)
+
+
 LIMITED = """
 import ctypes, random, sys, threading, time
 import sqsqlite
