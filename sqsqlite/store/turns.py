@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Protocol
 from weakref import ref
 
-from sqsqlite.errors import Busy, TransactionInProgress
+from sqsqlite.errors import Busy, StoreError, TransactionInProgress
 from sqsqlite.store.interrupts import Signal, refuse_handlers, until_done
 from sqsqlite.store.record_lock import RecordLock, fcntl
 from sqsqlite.store.writer import is_stopped, is_writer, writer_of
@@ -68,7 +68,7 @@ class Turnstile:
         self._waiting_room = RecordLock(folder / "waiting-room", _close_unused)
         try:
             self._turn = RecordLock(folder / "turn", _close_unused)
-        except OSError:
+        except (OSError, StoreError):
             self._waiting_room.close()
             raise
 

@@ -134,7 +134,7 @@ def test_address_of_others_is_refused_without_a_key_and_no_file_is_made(run, pat
 
 def test_address_of_others_is_served_with_a_key(run, path):
     [key] = run("keys", "add").rows
-    path.chmod(0o644)
+    path.chmod(0o666)
     with served(path, "--host", "0.0.0.0") as server:
         server.until_said(f"{path}: others can read these secrets: chmod 600 is advised")
         server.until_said("access keys are in force")

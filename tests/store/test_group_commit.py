@@ -416,7 +416,7 @@ def test_closing_tells_the_next_write_so(sqs, queue):
 
 @pytest.mark.parametrize("is_refused", [False, True])
 def test_what_a_write_took_and_brought_is_not_kept(sqs, is_refused):
-    """Ten messages of 1 MiB would otherwise stay until the cycle is collected, and those of fifty receives with them."""
+    """Ten messages of 1 MiB would stay until the cycle is collected, and those of fifty receives with them."""
 
     class Thing:
         pass
