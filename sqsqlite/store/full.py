@@ -34,12 +34,13 @@ def size_limit() -> float:
 def is_out_of_room(path: Path) -> bool:
     """Whether a write to the database at `path`, or to its WAL, that has just failed met a limit or a quota.
 
-    The ballast has the owner and the file system of the database, so it meets the same quota.
+    The ballast has the owner and the file system of the database, so it meets the same quota. Where it is missing, as
+    beside a copy that was never opened, the free space alone can be asked for.
     """
     limit = size_limit()
     if limit < math.inf and any(_size(Path(f"{path}{ending}")) >= limit for ending in ("", "-wal")):
         return True
-    return cannot_grow(Path(f"{path}-sqs", "ballast"))
+    return cannot_grow(Path(f"{path}-sqs", "ballast")) or _free_bytes(path.parent) < PROBE_BYTES
 
 
 def cannot_grow(path: Path, size_bytes: int = PROBE_BYTES) -> bool:
@@ -75,6 +76,13 @@ def cut_back(descriptor: int, size_bytes: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _free_bytes(folder: Path) -> float:
+    if not hasattr(os, "statvfs"):  # Windows
+        return math.inf
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
 
 
 def _size(path: Path) -> int:

@@ -33,8 +33,9 @@ ERROR, BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB 
     26,
 )
 ERROR, CONSTRAINT = 1, 19
-# An extended one: a write failed, for another reason than that there is no space on the disk.
-IOERR_WRITE = IOERR | 3 << 8
+# Extended ones: a write failed, for another reason than that there is no space on the disk; or the -shm could not grow,
+# for whatever reason.
+IOERR_WRITE, IOERR_SHMSIZE = IOERR | 3 << 8, IOERR | 19 << 8
 
 # The driver's own words, without a code: it found a TEXT whose bytes are no UTF-8. The text itself follows.
 _UNDECODABLE = "Could not decode to UTF-8 column"
@@ -83,7 +84,7 @@ def is_undecodable(error: BaseException) -> bool:
 def is_full(error: BaseException, path: Path) -> bool:
     """Whether a write to the database at `path` found no room. A quota and `ulimit -f` count: see `full`."""
     # pysqlite3 tells no extended code: there, each IOERR is asked about.
-    if getattr(error, "sqlite_errorcode", None) in (IOERR, IOERR_WRITE):
+    if getattr(error, "sqlite_errorcode", None) in (IOERR, IOERR_WRITE, IOERR_SHMSIZE):
         return full.is_out_of_room(path)
     return primary_code(error) == FULL
 

@@ -1,6 +1,7 @@
 """Upgrading a file: backup first, whole or not at all, nobody else beside it."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import sqsqlite
 from sqsqlite import errors
 from sqsqlite.store import migrate
 from sqsqlite.store.alone import alone
+from tests.store.full_disks import fill_by_another_program, small_disk
 
 # Upgrades the file argv[1] by the revisions of the folder argv[2]; the revision itself stops the process.
 UPGRADE = (
@@ -199,3 +201,20 @@ def test_paths_with_odd_characters_are_upgraded(folder, tmp_path, path, next_rel
     moved = path.rename(tmp_path / folder / "app.db")
     assert migrate.upgrade(moved, scripts=next_release().rename(tmp_path / folder / "next")).migrations != ()
     assert migrate.current(moved) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_folder", [True, False], ids=["with its folder", "put here as a copy"])
+def test_an_upgrade_without_a_free_byte_says_that_the_disk_is_full(tmp_path, next_release, has_folder):
+    scripts = next_release()
+    with small_disk(tmp_path / "disk", 4) as disk:
+        path = disk / "app.db"
+        with sqsqlite.connect(path) as sqs:
+            sqs.create_queue("orders").send("one")
+        if not has_folder:
+            shutil.rmtree(f"{path}-sqs")
+        fill_by_another_program(disk)
+        with pytest.raises(errors.DiskFull):
+            migrate.upgrade(path, scripts=scripts)
+        (disk / "somebody-elses").unlink()
+        assert migrate.upgrade(path, scripts=scripts).migrations
