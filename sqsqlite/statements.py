@@ -104,6 +104,22 @@ WHERE id IN (
 RETURNING turn, id, token, receive_count, queue_receive_count, sent_at, first_received_at
 """
 
+LIST_SIZES_AHEAD = """
+-- The bytes of what CLAIM would bring. By sqs_ix_leases_ready.
+SELECT size_bytes FROM sqs_leases
+WHERE epoch_id = :epoch_id AND visible_at = 0 AND group_key IS NULL
+ORDER BY turn, id
+LIMIT :max_messages + 0
+"""
+
+LIST_SIZES_DUE = """
+-- The bytes of what PROMOTE may put before that. By sqs_ix_leases_hidden.
+SELECT size_bytes FROM sqs_leases
+WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at <= :now_ms
+ORDER BY visible_at
+LIMIT :max_messages + 0
+"""
+
 FIND_FIRST_LIVE = """
 -- The first message not beyond its retention: where a claim goes on that met expired ones. By sqs_ix_leases_age.
 SELECT id FROM sqs_leases

@@ -109,6 +109,17 @@ ORDER BY head_visible_at, group_key
 LIMIT ? + 0
 """
 
+LIST_SIZES_AHEAD_IN_GROUPS = """
+-- The bytes of what a claim would bring, from one group as much as it has, then from the next. By
+-- sqs_ix_message_groups_ready and sqs_ix_leases_group.
+SELECT l.size_bytes
+FROM sqs_message_groups AS g
+CROSS JOIN sqs_leases AS l ON l.group_key = g.group_key
+WHERE g.epoch_id = :epoch_id AND g.head_visible_at <= :now_ms
+ORDER BY g.head_visible_at, g.group_key, l.id
+LIMIT :max_messages + 0
+"""
+
 LIST_GROUP = """
 -- The first messages of a group, in order. By sqs_ix_leases_group.
 SELECT id, visible_at, token IS NOT NULL, receive_count, queue_receive_count, sent_at

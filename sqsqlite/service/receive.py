@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqsqlite import statements, statements_fifo
 from sqsqlite import statements_queues as sql
 from sqsqlite.digests import md5_of_attributes
 from sqsqlite.engine import attempts, fifo_receive, receive, sweep
@@ -196,6 +197,28 @@ def claim(
     if not found:
         return ReceiveMessageResponse(), _again_at(tx, queue, state)
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
+
+
+def size_ahead(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> int:
+    """How many bytes the messages have, as SQS counts them, that a claim would bring now.
+
+    An estimate: what is exhausted or beyond its retention counts, and the claim brings others instead.
+
+    Raises:
+        QueueDoesNotExist: as said.
+    """
+    queue = lookup.find(tx.execute, request.queue_url, caller)
+    asked = request.max_number_of_messages or 1
+    if request.receive_request_attempt_id is not None:
+        return asked * queue.maximum_message_size_bytes  # it may repeat what another receive was answered
+    bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms, "max_messages": asked}
+    if queue.fifo:
+        rows = tx.execute(statements_fifo.LIST_SIZES_AHEAD_IN_GROUPS, bounds).fetchall()
+    else:
+        due = tx.execute(statements.LIST_SIZES_DUE, bounds).fetchall()
+        del bounds["now_ms"]
+        rows = due + tx.execute(statements.LIST_SIZES_AHEAD, bounds).fetchall()
+    return sum(row[0] for row in rows)
 
 
 def claim_within(

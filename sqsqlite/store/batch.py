@@ -43,10 +43,11 @@ def write_all(store: "Store", calls: Sequence[Call]) -> list[Outcome]:
         return [_alone(store, call) for call in calls]
     except StoreError as error:
         return [Outcome(None, error)] * len(calls)
-    return [
-        _alone(store, call) if isinstance(outcome.error, DiskFull) else outcome
-        for call, outcome in zip(calls, outcomes, strict=True)
-    ]
+    # In place: frames that an error knows know the list, so that a caller can empty it for all of them.
+    for place in range(len(outcomes)):
+        if isinstance(outcomes[place].error, DiskFull):
+            outcomes[place] = _alone(store, calls[place])
+    return outcomes
 
 
 def _run(tx: "Transaction", calls: Sequence[Call]) -> list[Outcome]:

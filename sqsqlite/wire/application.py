@@ -19,7 +19,17 @@ from sqsqlite.service import lookup
 from sqsqlite.service.caller import Caller
 from sqsqlite.shapes import ACTIONS
 from sqsqlite.wire.body import LONG_BYTES, Disconnected, LongBodies, read_body
-from sqsqlite.wire.exchange import IS_GONE, TRACE_ID, WRITE_WHOLE, Answer, Exchange, Headers, WireProtocol
+from sqsqlite.wire.budget import Budget, Share
+from sqsqlite.wire.exchange import (
+    IS_GONE,
+    TRACE_ID,
+    UNTIL_READ,
+    WRITE_WHOLE,
+    Answer,
+    Exchange,
+    Headers,
+    WireProtocol,
+)
 from sqsqlite.wire.failures import FAILED, InternalFailure, failure_of
 from sqsqlite.wire.json_protocol import TARGET, JsonProtocol
 from sqsqlite.wire.operations import Operations
@@ -60,6 +70,7 @@ class Application:
         pages: what is answered beside SQS's actions: health and metrics.
         metrics: what it counts.
         observers: told of each request after it was answered, within the loop.
+        budget: the memory that answers take.
     """
 
     def __init__(
@@ -70,6 +81,7 @@ class Application:
         options: Options,
         metrics: "Metrics",
         observers: Sequence[Observe],
+        budget: Budget,
     ) -> None:
         self._store = store
         self._access = access
@@ -77,6 +89,7 @@ class Application:
         self._options = options
         self._metrics = metrics
         self._observers = observers
+        self._budget = budget
         self._operations: Operations | None = None
         self._bodies = LongBodies()
         self._json = JsonProtocol()
@@ -134,14 +147,19 @@ class Application:
         if page is not None:
             await _send(write_whole, send, page)
             return
-        client = _Client(receive, extensions.get(IS_GONE, _never))
+        share = Share(self._budget)
+        client = _Client(receive, extensions.get(IS_GONE, _never), share, len(exchange.body))
         try:
             answer = await self._answer(exchange, client)
+            client.end_watch()
+            # The messages are part of it now, and are not held besides.
+            share.hold_answer(len(answer.body))
+            await _send(write_whole, send, answer)
         except Disconnected:
             return
         finally:
             client.end_watch()
-        await _send(write_whole, send, answer)
+            extensions.get(UNTIL_READ, _at_once)(share.release)
         self._tell(exchange, answer, time.perf_counter() - started)
 
     def _tell(self, exchange: Exchange, answer: Answer, seconds: float) -> None:
@@ -166,6 +184,7 @@ class Application:
     async def _answer(self, exchange: Exchange, client: "_Client") -> Answer:
         protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
         try:
+            client.share.copies = protocol.copies
             kind, identity = await self._admit(protocol, exchange, client)
             caller = self._caller(exchange, identity)
             exchange.account_id = caller.account_id
@@ -274,6 +293,8 @@ class _Client:
     Args:
         receive: gives a message when the connection is closed.
         is_gone: whether it is, at this very moment; False where the server can't tell.
+        share: what the answer takes of the memory.
+        size_bytes: of the request.
 
     Attributes:
         key_id: the key that they signed with, of a session its parent's; empty: none.
@@ -281,8 +302,10 @@ class _Client:
         check: whether they may still do what they ask: raises AccessDenied.
     """
 
-    def __init__(self, receive: Receive, is_gone: Callable[[], bool]) -> None:
+    def __init__(self, receive: Receive, is_gone: Callable[[], bool], share: Share, size_bytes: int) -> None:
         self.is_gone = is_gone
+        self.share = share
+        self.size_bytes = size_bytes
         self.key_id = ""
         self.check_key: Callable[[], object] = _never
         self.check: Callable[[], object] = _never
@@ -307,6 +330,10 @@ class _Client:
 
 def _never() -> bool:
     return False
+
+
+def _at_once(tell: Callable[[], object]) -> None:
+    tell()
 
 
 def _by_name(headers: Headers) -> dict[bytes, bytes]:

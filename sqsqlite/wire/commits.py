@@ -9,7 +9,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite.errors import CommitInDoubt, StoreClosed, StoreError
 from sqsqlite.store.batch import Call, Outcome, write_all
@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 # Seconds that a transaction which has begun is given to end, once the rest is given up.
 LAST_SECONDS = 1.0
-# Calls in one transaction at most: bounds how long the first of them waits.
+# Calls in one transaction at most, and bytes of their requests, but for the first: bounds how long that one waits.
 BATCH_LIMIT = 256
+BATCH_BYTES = 8 * 1024 * 1024
 
-_Submitted = tuple[Call, "asyncio.Future[Any]"]
+
+class _Submitted(NamedTuple):
+    call: Call
+    future: "asyncio.Future[Any]"
+    size_bytes: int
 
 
 class Commits:
@@ -49,8 +54,14 @@ class Commits:
         self._thread = threading.Thread(target=self._run, name="sqsqlite-commits", daemon=True)
         self._thread.start()
 
-    def submit(self, operation: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
-        """Run `operation(tx, *arguments)`; the future ends after the commit, with its result or its error."""
+    def submit(
+        self, operation: Callable[..., Any], *arguments: Any, size_bytes: int = 0
+    ) -> "asyncio.Future[Any]":
+        """Run `operation(tx, *arguments)`; the future ends after the commit, with its result or its error.
+
+        Args:
+            size_bytes: about how much it writes.
+        """
         future: asyncio.Future[Any] = self._loop.create_future()
         if self._closed or self._is_given_up:
             future.set_exception(self._stopped())
@@ -58,7 +69,7 @@ class Commits:
         if not self._turn:
             self._loop.call_soon(self._hand_over)
         self._open.add(future)
-        self._turn.append((Call(self._perform, (operation, arguments)), future))
+        self._turn.append(_Submitted(Call(self._perform, (operation, arguments)), future, size_bytes))
         return future
 
     def _stopped(self) -> StoreClosed:
@@ -96,11 +107,17 @@ class Commits:
                     open_for_more = False
                 else:
                     waiting += batch
-            now, waiting = waiting[:BATCH_LIMIT], waiting[BATCH_LIMIT:]
-            self._committing(len(now))
-            outcomes = self._outcomes([call for call, _ in now])
-            self._tell_loop(self._deliver, now, outcomes)
-            self._is_writing = False
+                    batch.clear()
+            count = _fitting(waiting)
+            self._write(waiting[:count])
+            del waiting[:count]
+
+    def _write(self, batch: list[_Submitted]) -> None:
+        """Write one batch. What came of it is not kept here while the thread waits for the next: it may be long."""
+        self._committing(len(batch))
+        outcomes = self._outcomes([submitted.call for submitted in batch])
+        self._tell_loop(self._deliver, batch, outcomes)
+        self._is_writing = False
 
     def _tell_loop(self, function: Callable[..., object], *arguments: Any) -> None:
         # A loop that has given this thread up may have ended without it.
@@ -114,7 +131,7 @@ class Commits:
             return [Outcome(None, error)] * len(calls)
 
     def _deliver(self, submitted: list[_Submitted], outcomes: list[Outcome]) -> None:
-        for (_, future), outcome in zip(submitted, outcomes, strict=True):
+        for (_, future, _), outcome in zip(submitted, outcomes, strict=True):
             self._open.discard(future)
             if future.done():
                 continue
@@ -122,6 +139,9 @@ class Commits:
                 future.set_result(outcome.result)
             else:
                 future.set_exception(outcome.error)
+        # An error knows the frames that know these lists: left as they are, the others' results would stay with it.
+        submitted.clear()
+        outcomes.clear()
 
     def give_up(self) -> None:
         """Refuse what has not begun. What has is a moment from its commit, and is given a second."""
@@ -153,3 +173,13 @@ class Commits:
         self._hand_over()
         self._batches.put(None)
         await self._ended
+
+
+def _fitting(waiting: list[_Submitted]) -> int:
+    """How many of those that wait, at least one, make the next transaction."""
+    size_bytes = waiting[0].size_bytes
+    for count, submitted in enumerate(waiting[1:BATCH_LIMIT], 1):
+        size_bytes += submitted.size_bytes
+        if size_bytes > BATCH_BYTES:
+            return count
+    return min(len(waiting), BATCH_LIMIT)

@@ -20,6 +20,9 @@ TRACE_ID = b"x-amzn-trace-id"
 WRITE_WHOLE = "sqsqlite.write_whole"
 """Another: a function that writes an `Answer` at once, and tells whether it did; if not, it is sent as ASGI has it."""
 
+UNTIL_READ = "sqsqlite.until_read"
+"""A third: takes a function, and calls it when the client has taken the answer that was written, or is gone."""
+
 
 @dataclass(slots=True)
 class Exchange:
@@ -74,7 +77,13 @@ class Answer(NamedTuple):
 
 
 class WireProtocol(Protocol):
-    """How requests are read and answers are written: AWS JSON 1.0 or Query."""
+    """How requests are read and answers are written: AWS JSON 1.0 or Query.
+
+    Attributes:
+        copies: how many bytes a byte of a message's text takes at most until the answer of it is written.
+    """
+
+    copies: int
 
     def names_action_in_body(self, exchange: Exchange) -> bool:
         """Whether `action` needs the body; without it the headers and the URL tell."""

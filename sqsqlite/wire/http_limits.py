@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from sqsqlite.wire.budget import Budget
+
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
@@ -25,8 +27,11 @@ class HttpLimits:
         short_bytes: of bodies that each connection may hold besides the next limit.
         bodies_bytes: of all bodies at once beyond these. Then the body that has been coming for longest is refused
             (503), so that nobody keeps others out by sending slowly.
+        answers_bytes: of messages that were received, and of the answers with them, until their clients have taken
+            them. Beyond that receives wait in line, and are refused (503) when their time is over.
         unread_bytes: of answers that were written and that their clients do not take. Beyond that the client that has
             taken nothing for longest is left.
+        scarce_seconds: as `unread_seconds`, while receives wait in line.
     """
 
     head_bytes: int = 32 * 1024
@@ -40,7 +45,9 @@ class HttpLimits:
     connections: int = 5_000
     short_bytes: int = 64 * 1024
     bodies_bytes: int = 192 * 1024 * 1024
+    answers_bytes: int = 128 * 1024 * 1024
     unread_bytes: int = 128 * 1024 * 1024
+    scarce_seconds: float = 10
 
 
 @dataclass(slots=True)
@@ -49,6 +56,7 @@ class Shared:
 
     Attributes:
         refused: called with status, reason and the client's address of each request that was refused as HTTP.
+        budget: the memory that answers take.
         open: connections that were accepted and are not closed, TLS handshakes under way among them.
         bodies_bytes: of the bodies that were read, or are being read, and not answered; without the short ones.
         unread: connections whose clients do not take their answers, the longest first.
@@ -57,6 +65,7 @@ class Shared:
 
     limits: HttpLimits
     refused: Callable[[int, str, str | None], None]
+    budget: Budget
     open: set[asyncio.BaseProtocol] = field(default_factory=set)
     bodies_bytes: int = 0
     unread: dict[asyncio.Protocol, asyncio.Transport] = field(default_factory=dict)

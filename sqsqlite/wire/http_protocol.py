@@ -8,6 +8,7 @@ Source: RFC 9112, sections 3 (request line and Host), 6 (bodies) and 9 (connecti
 import asyncio
 import re
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -17,7 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from sqsqlite.wire.exchange import IS_GONE, WRITE_WHOLE
+from sqsqlite.wire.exchange import IS_GONE, UNTIL_READ, WRITE_WHOLE
 from sqsqlite.wire.http_limits import Shared
 from sqsqlite.wire.whole_answer import write_whole
 
@@ -77,6 +78,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._asked: deque[_Asked] = deque()  # not answered yet, the first is being carried out
         self._wrong: tuple[int, str] | None = None
         self._is_over = False
+        self._read: list[Callable[[], object]] = []  # called when the client has taken its answer
         self._is_held_up = False  # the next request waits until the client takes its answer
 
     # --- The connection
@@ -103,6 +105,7 @@ class HttpProtocol(HttpToolsProtocol):
             request.cycle.message_event.set()
         self._let_go_of_bodies()
         super().connection_lost(exc)
+        self._tell_read()
 
     def data_received(self, data: bytes) -> None:
         """Hand what has come to the parser, which calls the methods below."""
@@ -171,17 +174,32 @@ class HttpProtocol(HttpToolsProtocol):
         self._unread_since = None
         self._shared.unread.pop(self, None)
         super().resume_writing()
+        self._tell_read()
         self.flow.resume_reading()
         if self._is_held_up:
             self._is_held_up = False
             self._go_on()
 
+    def _until_read(self, tell: Callable[[], object]) -> None:
+        """Call it when the client has taken its answer, or is gone."""
+        self._read.append(tell)
+        if not self.flow.write_paused:
+            self._tell_read()
+
+    def _tell_read(self) -> None:
+        while self._read:
+            self._read.pop()()
+
     def _look(self) -> None:
         """Whether the client keeps to the time limits."""
         now = self.loop.time()
+        limits = self._limits
+        patience = limits.unread_seconds
+        if self._shared.budget.is_scarce:
+            patience = min(patience, limits.scarce_seconds)
         if self._unread_since is None and self.transport.is_closing():
             self._unread_since = now
-        if self._unread_since is not None and now - self._unread_since > self._limits.unread_seconds:
+        if self._unread_since is not None and now - self._unread_since > patience:
             self.transport.abort()
             return
         self._watch = self.loop.call_later(self._period, self._look)
@@ -225,6 +243,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.scope["extensions"] = {
             IS_GONE: lambda: cycle.disconnected,  # type: ignore[dict-item]
             WRITE_WHOLE: partial(write_whole, cycle),  # type: ignore[dict-item]
+            UNTIL_READ: self._until_read,  # type: ignore[dict-item]
         }
         self._in_head = False
         self._steps += 1

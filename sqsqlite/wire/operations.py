@@ -56,7 +56,7 @@ class Operations:
         kind = type(request)
         operation = dispatch.WRITES.get(kind)
         if operation is not None:
-            return await self._commits.submit(operation, request, caller)
+            return await self._commits.submit(operation, request, caller, size_bytes=client.size_bytes)
         if isinstance(request, requests.ReceiveMessage):
             return await self._polls.receive(request, caller, client)
         loop = asyncio.get_running_loop()

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite import requests
@@ -16,17 +17,23 @@ from sqsqlite.responses import ReceiveMessageResponse
 from sqsqlite.service import leases, receive
 from sqsqlite.store.wake import Waiter
 from sqsqlite.wire.alarm import Alarm
+from sqsqlite.wire.budget import NoRoom
+from sqsqlite.wire.failures import ServiceUnavailable
 
 if TYPE_CHECKING:
     from sqsqlite.requests import ReceiveMessage
     from sqsqlite.service.caller import Caller
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
+    from sqsqlite.wire.budget import Share
     from sqsqlite.wire.commits import Commits
 
 _FOREVER = 1 << 62
 # Claims made at once for a line that was served without end; a claim that finds nothing is waste.
 _MOST_AT_ONCE = 32
+# How long at least a receive waits for the memory that its messages take, before it is refused.
+ROOM_SECONDS = 20
+_NO_ROOM = "There are too many long answers at once. Nothing was done: the same request may succeed later."
 
 
 class Client(Protocol):
@@ -49,6 +56,14 @@ class Client(Protocol):
     @property
     def check(self) -> Callable[[], object]:
         """Raises AccessDenied where they may not receive any more."""
+
+    @property
+    def share(self) -> "Share":
+        """What their answer takes of the server's memory. Released by those who answer them."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of their request's body."""
 
 
 class Poll:
@@ -96,10 +111,12 @@ class _Line:
         self.queue_id = queue_id
         self.epoch_id = epoch_id
         self.kicked = asyncio.Event()
+        self.has_room = False  # there is memory for a poll that waited for some
         self.wake_at = _FOREVER
         self.waiting: deque[Poll] = deque()
         self._polls = polls
         self._store = polls.store
+        self._loop = asyncio.get_running_loop()
         self._waiter = Waiter(queue_id, _News(self))
         polls.store.waker.register(self._waiter)
 
@@ -113,6 +130,7 @@ class _Line:
                 self._waiter.receivable = False
                 self._waiter.due_at = None
                 self._refuse_removed_keys()
+                self.has_room = False
                 next_at = await self._serve_those_who_wait()
                 if not self.waiting:
                     return
@@ -139,20 +157,30 @@ class _Line:
                 present.add(poll.client.key_id)
 
     async def _serve_those_who_wait(self) -> int | None:
-        """Claim for one after the other, until one finds nothing. Gives when to try again."""
+        """Claim for one after the other, until one finds nothing. Gives when to try again.
+
+        Those who stand in line for memory are passed over: they are told when they have it.
+        """
         at_once = 1
         next_at: int | None = None
         while self._drop_those_gone():
-            first = [self.waiting[place] for place in range(min(at_once, len(self.waiting)))]
-            found = await asyncio.gather(*(self._polls.claim(poll) for poll in first))
-            served = 0
+            ready = (poll for poll in self.waiting if not poll.client.share.wanted_bytes)
+            first = list(islice(ready, at_once))
+            if not first:
+                return None
+            found = await asyncio.gather(*(self._polls.claim(poll, self) for poll in first))
+            is_empty = False
             for poll, (is_served, again_at) in zip(first, found, strict=True):
                 if is_served:
-                    served += 1
                     self.waiting.remove(poll)
-                else:
+                elif not poll.client.share.wanted_bytes:
+                    is_empty = True
                     next_at = again_at
-            if served < len(first):
+            if is_empty:
+                for poll in self.waiting:
+                    # What they waited for went to others: they may wait for long, and must hold no memory meanwhile.
+                    if poll.client.share.held_bytes:
+                        poll.client.share.hold(0)
                 return next_at
             at_once = min(2 * at_once, _MOST_AT_ONCE)
         return None
@@ -162,7 +190,11 @@ class _Line:
         now_ms = self._store.clock.now_ms()
         over = self._store.closed or self._polls.is_closing
         for poll in list(self.waiting):
-            if not poll.answer.done() and (over or poll.until <= now_ms):
+            if poll.answer.done() or not (over or poll.until <= now_ms):
+                pass
+            elif poll.client.share.wanted_bytes:
+                poll.answer.set_exception(ServiceUnavailable(_NO_ROOM))
+            else:
                 self._store.count_empty_receive(self.epoch_id)
                 poll.answer.set_result(ReceiveMessageResponse())
             if poll.answer.done():
@@ -178,6 +210,7 @@ class _Line:
             self.wake_at = min([ends_at, *instants])
             if (
                 self._waiter.receivable
+                or self.has_room
                 or self.wake_at <= self._store.clock.now_ms()
                 or self._polls.is_closing
             ):
@@ -189,6 +222,16 @@ class _Line:
             if not self.waiting or any(poll.answer.done() for poll in self.waiting):
                 return
             ends_at = min(poll.until for poll in self.waiting)
+
+    def call_for_room(self) -> None:
+        """Kick the line: a poll has the memory that it has waited for. From any thread."""
+        # A loop that has given up the writing thread may have ended without it.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._hear_of_room)
+
+    def _hear_of_room(self) -> None:
+        self.has_room = True
+        self.kicked.set()
 
 
 class Polls:
@@ -219,33 +262,42 @@ class Polls:
         A client that has gone when the claim's turn comes gets no lease. One that goes while the claim is committed, or
         behind it, may be given messages: whoever answers gives them back.
 
+        Where there is no memory for its messages it waits for that as well, in line with the receives of all queues.
+
         Args:
             client: its connection is watched while it waits, and not for less.
 
         Raises:
-            SQSError: as `service.receive.receive_message`.
+            SQSError: as `service.receive.receive_message`; ServiceUnavailable: there was no memory in time.
         """
         store = self.store
         started_at = store.clock.now_ms()
+        wanted_bytes = 0
         if not receive.looks_empty(store, request, caller):
             again_at: int | None = receive.AT_ONCE
             while again_at == receive.AT_ONCE and not self.is_closing:
-                claimed = await self._commits.submit(_claim_unless, client.is_gone, request, caller)
+                claimed = await self._submit(client.is_gone, client.share, request, caller)
                 if claimed is None:
                     return ReceiveMessageResponse()
-                response: ReceiveMessageResponse
+                if isinstance(claimed, NoRoom):
+                    wanted_bytes = claimed.size_bytes
+                    break
                 response, again_at = claimed
                 if response.messages:
                     store.found_empty.discard(request.queue_url)
                     return response
-        store.found_empty.add(request.queue_url)
+        if not wanted_bytes:
+            store.found_empty.add(request.queue_url)
         found = receive.look(store, request, caller)
-        if not found.wait_seconds or self.is_closing:
+        wait_seconds = max(found.wait_seconds, ROOM_SECONDS if wanted_bytes else 0)
+        if not wait_seconds or self.is_closing:
             store.count_empty_receive(found.queue.epoch_id)
             return ReceiveMessageResponse()
-        poll = Poll(request, caller, client, started_at + found.wait_seconds * 1000)
+        poll = Poll(request, caller, client, started_at + wait_seconds * 1000)
         line = self._line(found.queue.id, found.queue.epoch_id)
         line.waiting.append(poll)
+        if wanted_bytes:
+            client.share.stand_in_line(wanted_bytes, line.call_for_room)
         line.kicked.set()
         client.gone().add_done_callback(lambda _: self._left(line, poll))
         self._waiting(1)
@@ -269,27 +321,41 @@ class Polls:
             poll.answer.set_result(ReceiveMessageResponse())
             line.kicked.set()
 
-    async def claim(self, poll: Poll) -> tuple[bool, int | None]:
+    def _submit(
+        self, is_over: Callable[[], bool], share: "Share", request: "ReceiveMessage", caller: "Caller"
+    ) -> "asyncio.Future[tuple[ReceiveMessageResponse, int | None] | NoRoom | None]":
+        return self._commits.submit(_claim_unless, is_over, share, request, caller)
+
+    async def claim(self, poll: Poll, line: _Line) -> tuple[bool, int | None]:
         """Try to answer a poll. Whether it was, with messages or an error; and if not, when to try again."""
+        share = poll.client.share
         try:
             # Their key, and what they may do, can have been taken away while they waited.
             poll.client.check_key()
             poll.client.check()
-            claimed = await self._commits.submit(_claim_unless, poll.is_over, poll.request, poll.caller)
+            claimed = await self._submit(poll.is_over, share, poll.request, poll.caller)
         except Exception as error:  # noqa: BLE001 - it is the answer
-            if not poll.answer.done():
+            if poll.answer.done():
+                share.release()
+            else:
                 poll.answer.set_exception(error)
             return True, None
         if claimed is None:
             if not poll.answer.done():
                 poll.answer.set_result(ReceiveMessageResponse())
             return True, None
+        if isinstance(claimed, NoRoom):
+            if not poll.answer.done():
+                share.stand_in_line(claimed.size_bytes, line.call_for_room)
+            return False, None
         response, next_at = claimed
         if not response.messages:
             return False, next_at
         self.store.found_empty.discard(poll.request.queue_url)
         if poll.answer.done():
             await self.give_back(response, poll.request, poll.caller)
+            # Their request ended before these were claimed, so nobody else does it.
+            share.release()
         else:
             poll.answer.set_result(response)
         return True, None
@@ -335,7 +401,26 @@ class Polls:
 
 
 def _claim_unless(
-    tx: "Transaction", is_over: Callable[[], bool], request: "ReceiveMessage", caller: "Caller"
-) -> tuple[ReceiveMessageResponse, int | None] | None:
+    tx: "Transaction",
+    is_over: Callable[[], bool],
+    share: "Share",
+    request: "ReceiveMessage",
+    caller: "Caller",
+) -> tuple[ReceiveMessageResponse, int | None] | NoRoom | None:
     """Claim, unless nobody waits for it by now: the write lock may have been long in coming. None: nobody does."""
-    return None if is_over() else receive.claim(tx, request, caller)
+    if is_over():
+        share.hold(0)
+        return None
+    limits = tx.settings.limits
+    longest_bytes = limits.maximum_message_size_bytes.high
+    worst_bytes = (request.max_number_of_messages or 1) * longest_bytes
+    refused = share.reserve(worst_bytes, lambda: receive.size_ahead(tx, request, caller))
+    if refused is not None:
+        return refused
+    try:
+        response, again_at = receive.claim(tx, request, caller)
+    except BaseException:
+        share.hold(0)
+        raise
+    share.hold_messages(response, longest_bytes)
+    return response, again_at

@@ -24,6 +24,9 @@ _encode = msgspec.json.Encoder().encode
 class QueryProtocol:
     """The protocol of older SDKs, and of a browser's address line."""
 
+    # The text, and `&quot;` for each character.
+    copies = 7
+
     @staticmethod
     def names_action_in_body(exchange: Exchange) -> bool:
         """Whether there is a form: its Action comes before that of the query string."""

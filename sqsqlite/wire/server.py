@@ -13,6 +13,7 @@ import uvicorn
 
 from sqsqlite.wire.accepting import Acceptor
 from sqsqlite.wire.application import Application, Options
+from sqsqlite.wire.budget import Budget
 from sqsqlite.wire.descriptors import room_for
 from sqsqlite.wire.hosts import Hosts
 from sqsqlite.wire.http_limits import HttpLimits, Shared
@@ -159,6 +160,9 @@ class Server:
         self._observers: list[Observe] = [metrics.served]
         if self._log is not None:
             self._observers.append(self._log.served)
+        limits = options.http_limits
+        limits = replace(limits, connections=room_for(limits.connections))
+        budget = Budget(limits.answers_bytes)
         self._application = Application(
             store,
             access or KeyedAccess(store, hosts=options.hosts),
@@ -171,11 +175,10 @@ class Server:
             options.presents,
             metrics,
             self._observers,
+            budget,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = listener or listen(options.host, options.port)
-        limits = options.http_limits
-        limits = replace(limits, connections=room_for(limits.connections))
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 self._application,
@@ -192,7 +195,7 @@ class Server:
                 ssl_keyfile=options.tls_key,
             ),
             self._application,
-            Shared(limits, self._refused),
+            Shared(limits, self._refused, budget),
             lambda error: self._tell("accept_failed", cause=str(error)),
         )
 

@@ -8,6 +8,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 from sqsqlite.wire.exchange import Answer
 
+_COPIED_BYTES = 64 * 1024
+
 
 def write_whole(cycle: RequestResponseCycle, answer: Answer) -> bool:
     """Answer a request of a connection that stays open, as uvicorn's `send` would in two steps.
@@ -16,9 +18,10 @@ def write_whole(cycle: RequestResponseCycle, answer: Answer) -> bool:
 
     Returns:
         False: nothing was written, as it takes more than that: the client does not read or has gone, or wants the head
-        alone, or no more answers on this connection.
+        alone, or no more answers on this connection; or the answer is long.
     """
-    is_plain = cycle.keep_alive and cycle.scope["method"] != "HEAD"
+    # A long one would be copied.
+    is_plain = cycle.keep_alive and cycle.scope["method"] != "HEAD" and len(answer.body) <= _COPIED_BYTES
     if not is_plain or cycle.disconnected or cycle.flow.write_paused:
         return False
     parts = [STATUS_LINE[answer.status]]

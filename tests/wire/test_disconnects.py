@@ -12,6 +12,7 @@ from sqsqlite.service import leases
 from sqsqlite.service import receive as receive_service
 from sqsqlite.wire.access import OpenAccess
 from sqsqlite.wire.application import Application, Options
+from sqsqlite.wire.budget import Budget
 from sqsqlite.wire.exchange import IS_GONE
 from sqsqlite.wire.http_protocol import HttpProtocol
 from sqsqlite.wire.metrics import Metrics
@@ -165,7 +166,7 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
 
     async def run():
         pages = Pages(store, Metrics(), metrics_for_all=False)
-        application = Application(store, OpenAccess(store), pages, Options(), Metrics(), [])
+        application = Application(store, OpenAccess(store), pages, Options(), Metrics(), [], Budget(2**20))
         application.start()
         await ask_gone(application, b"CreateQueue", b'{"QueueName":"q"}', is_here)
         await ask_gone(application, b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_here)

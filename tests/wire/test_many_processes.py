@@ -1,6 +1,8 @@
 """Servers and programs on one file at once, each a process of its own: every message is handed over once."""
 
+import contextlib
 import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -109,3 +111,40 @@ def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
             connection.close()
         [peak] = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
     assert int(peak) * 1024 < 160 * 8_000_000 / 2
+
+
+def read_all(connections):
+    """The answers of all of them, read as they come, each with its length alone."""
+    with ThreadPoolExecutor(len(connections)) as pool:
+        return list(pool.map(lambda connection: len(connection.answer().body), connections))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
+)
+def test_memory_is_bounded_however_much_is_received_at_once(path):
+    """Sixty requests of 200 bytes ask for 600 MiB, and five clients never read what they get.
+
+    The budget of answers is 128 MiB; the rest of the bound is the process itself and one answer being made.
+    """
+    long = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","VisibilityTimeout":0,"MaxNumberOfMessages":10}')
+    short = json_of(b"ReceiveMessage", b'{"QueueUrl":"short","VisibilityTimeout":0}')
+    with sqsqlite.connect(path) as sqs:
+        queue = sqs.create_queue("q")
+        for _ in range(10):
+            queue.send("x" * 2**20)
+        sqs.create_queue("short").send("hi")
+    with served(path) as server, contextlib.ExitStack() as held:
+        deaf = [held.enter_context(Connection(server.url)) for _ in range(5)]
+        readers = [held.enter_context(Connection(server.url)) for _ in range(60)]
+        for connection in deaf + readers:
+            connection.send(long)
+        assert ask(server.url, short).status == 200
+        assert min(read_all(readers)) > 10 * 2**20
+        for connection in deaf:
+            connection.close()
+        assert ask(server.url, long).status == 200
+        [peak] = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
+        assert server.end(signal.SIGTERM) == 0
+    assert int(peak) * 1024 < 300 * 2**20
