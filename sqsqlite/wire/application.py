@@ -49,6 +49,11 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+# A body is text too, once it is read: four bytes a character if one of them is beyond the others, and its UTF-8.
+_TEXT_COPIES = 5
+# Up to this nobody waits: even 5,000 of them take little.
+_SHORT_BODY_BYTES = 4 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -71,6 +76,7 @@ class Application:
         metrics: what it counts.
         observers: told of each request after it was answered, within the loop.
         budget: the memory that answers take.
+        texts: the memory that requests take which are carried out, beside their bodies.
     """
 
     def __init__(
@@ -82,6 +88,7 @@ class Application:
         metrics: "Metrics",
         observers: Sequence[Observe],
         budget: Budget,
+        texts: Budget,
     ) -> None:
         self._store = store
         self._access = access
@@ -90,6 +97,7 @@ class Application:
         self._metrics = metrics
         self._observers = observers
         self._budget = budget
+        self._texts = texts
         self._operations: Operations | None = None
         self._bodies = LongBodies()
         self._json = JsonProtocol()
@@ -148,9 +156,13 @@ class Application:
             await _send(write_whole, send, page)
             return
         share = Share(self._budget)
-        client = _Client(receive, extensions.get(IS_GONE, _never), share, len(exchange.body))
+        text = Share(self._texts)
+        client = _Client(receive, extensions.get(IS_GONE, _never), share, len(exchange.body), text.release)
         try:
-            answer = await self._answer(exchange, client)
+            with text:
+                if len(exchange.body) > _SHORT_BODY_BYTES:
+                    await text.until_held(_TEXT_COPIES * len(exchange.body))
+                answer = await self._answer(exchange, client)
             client.end_watch()
             # The messages are part of it now, and are not held besides.
             share.hold_answer(len(answer.body))
@@ -248,6 +260,8 @@ class Application:
 
     async def _execute(self, request: "Request", caller: Caller, client: "_Client") -> "Response":
         assert self._operations is not None
+        if isinstance(request, ReceiveMessage):
+            client.forget_text()
         response = await self._operations.execute(request, caller, client)
         # No lease for a client that has gone: the only action that must know.
         if isinstance(request, ReceiveMessage) and client.is_gone():
@@ -295,6 +309,7 @@ class _Client:
         is_gone: whether it is, at this very moment; False where the server can't tell.
         share: what the answer takes of the memory.
         size_bytes: of the request.
+        forget_text: called when it waits and its request is short, whatever its body was.
 
     Attributes:
         key_id: the key that they signed with, of a session its parent's; empty: none.
@@ -302,12 +317,20 @@ class _Client:
         check: whether they may still do what they ask: raises AccessDenied.
     """
 
-    def __init__(self, receive: Receive, is_gone: Callable[[], bool], share: Share, size_bytes: int) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        is_gone: Callable[[], bool],
+        share: Share,
+        size_bytes: int,
+        forget_text: Callable[[], None],
+    ) -> None:
         self.is_gone = is_gone
         self.share = share
         self.size_bytes = size_bytes
         self.key_id = ""
         self.check_key: Callable[[], object] = _never
+        self.forget_text = forget_text
         self.check: Callable[[], object] = _never
         self._receive = receive
         self._watch: asyncio.Task[None] | None = None

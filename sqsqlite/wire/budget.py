@@ -2,8 +2,12 @@
 
 A receive reserves room before it claims, and stands in line where there is none. Claims are made one after the other,
 on one thread, so each may reserve the longest that it can bring and keep what it did bring.
+
+Requests have a budget of their own, for the texts that are read from long bodies: answers that nobody reads are in no
+request's way.
 """
 
+import asyncio
 import sys
 import threading
 from collections import deque
@@ -174,6 +178,17 @@ class Share:
     def hold(self, size_bytes: int) -> None:
         """Hold so much from here on."""
         self._budget.hold(self, size_bytes)
+
+    async def until_held(self, size_bytes: int) -> None:
+        """Hold so much, or the whole budget, and wait for it if need be."""
+        # Beyond the whole budget it would wait for ever: that one is alone.
+        size_bytes = min(size_bytes, self._budget.long_bytes)
+        if self._budget.reserve(self, size_bytes):
+            return
+        loop = asyncio.get_running_loop()
+        has_room = asyncio.Event()
+        self.stand_in_line(size_bytes, lambda: loop.call_soon_threadsafe(has_room.set))
+        await has_room.wait()
 
     def stand_in_line(self, size_bytes: int, on_room: Callable[[], object]) -> None:
         """Wait for room: see `on_room`."""

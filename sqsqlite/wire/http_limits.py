@@ -27,6 +27,7 @@ class HttpLimits:
         short_bytes: of bodies that each connection may hold besides the next limit.
         bodies_bytes: of all bodies at once beyond these. Then the body that has been coming for longest is refused
             (503), so that nobody keeps others out by sending slowly.
+        texts_bytes: of what is read from bodies, until the requests are answered. Beyond that they wait in line.
         answers_bytes: of messages that were received, and of the answers with them, until their clients have taken
             them. Beyond that receives wait in line, and are refused (503) when their time is over.
         unread_bytes: of answers that were written and that their clients do not take. Beyond that the client that has
@@ -45,6 +46,7 @@ class HttpLimits:
     connections: int = 5_000
     short_bytes: int = 64 * 1024
     bodies_bytes: int = 192 * 1024 * 1024
+    texts_bytes: int = 64 * 1024 * 1024
     answers_bytes: int = 128 * 1024 * 1024
     unread_bytes: int = 128 * 1024 * 1024
     scarce_seconds: float = 10

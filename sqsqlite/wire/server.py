@@ -176,6 +176,7 @@ class Server:
             metrics,
             self._observers,
             budget,
+            Budget(limits.texts_bytes),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = listener or listen(options.host, options.port)

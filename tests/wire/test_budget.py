@@ -29,11 +29,13 @@ async def until(is_so):
 class Endpoint:
     """The application as an HTTP server drives it, whose clients read their answers when the test says so."""
 
-    def __init__(self, store, budget):
+    def __init__(self, store, budget, texts):
         self.store = store
         self.budget = budget
         pages = Pages(store, Metrics(), lambda: 0, metrics_for_all=False)
-        self._application = Application(store, OpenAccess(store), pages, Options(), Metrics(), [], budget)
+        self._application = Application(
+            store, OpenAccess(store), pages, Options(), Metrics(), [], budget, texts
+        )
 
     async def __aenter__(self):
         self._application.start()
@@ -96,12 +98,13 @@ def run(store, scenario, limit_bytes=2 * MIB):
     """Carry the scenario out; behind it nothing may be held."""
 
     async def whole():
-        budget = Budget(limit_bytes)
-        async with asyncio.timeout(300), Endpoint(store, budget) as endpoint:
+        budget, texts = Budget(limit_bytes), Budget(limit_bytes)
+        async with asyncio.timeout(300), Endpoint(store, budget, texts) as endpoint:
             await endpoint.fill("long", LONG)
             await endpoint.fill("short", "hi")
             await scenario(endpoint)
         assert (budget.held_bytes, budget.is_scarce) == (0, False)
+        assert (texts.held_bytes, texts.is_scarce) == (0, False)
 
     asyncio.run(whole())
 
@@ -294,6 +297,27 @@ def test_one_answer_longer_than_the_budget_is_made_alone(store):
         assert (await endpoint.receive())[1]["Messages"][0]["Body"] == LONG
 
     run(store, scenario, limit_bytes=MIB // 2)
+
+
+def test_long_requests_are_carried_out_a_few_at_a_time(store, monkeypatch):
+    """Twelve sends at once, whose texts take 1 MB each: one transaction never holds more of them than fit."""
+    together = []
+    submit = Commits.submit
+
+    def count(self, operation, *arguments, **options):
+        together.append(len(self._open) + 1)
+        return submit(self, operation, *arguments, **options)
+
+    async def scenario(endpoint):
+        monkeypatch.setattr(Commits, "submit", count)
+        body = {"QueueUrl": "long", "MessageBody": LONG}
+        answers = await asyncio.gather(*[endpoint.ask("SendMessage", body) for _ in range(12)])
+        assert [status for status, _ in answers] == [200] * 12
+        refused = {"QueueUrl": "nowhere", "MessageBody": LONG}
+        assert (await endpoint.ask("SendMessage", refused))[0] == 400
+
+    run(store, scenario, limit_bytes=4 * MIB)
+    assert max(together) == 3
 
 
 def test_transactions_are_cut_by_bytes(store):

@@ -166,7 +166,9 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
 
     async def run():
         pages = Pages(store, Metrics(), metrics_for_all=False)
-        application = Application(store, OpenAccess(store), pages, Options(), Metrics(), [], Budget(2**20))
+        application = Application(
+            store, OpenAccess(store), pages, Options(), Metrics(), [], Budget(2**20), Budget(2**20)
+        )
         application.start()
         await ask_gone(application, b"CreateQueue", b'{"QueueName":"q"}', is_here)
         await ask_gone(application, b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_here)
