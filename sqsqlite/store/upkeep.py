@@ -117,16 +117,21 @@ class Upkeep:
             self._work.set()
 
     def _start(self) -> None:
-        if self._thread is not None or self._closed:
+        if self._is_running or self._closed:
             return
         with self._lock:
-            if self._thread is None:
+            if not self._is_running:
                 thread = threading.Thread(target=self._run, name="sqsqlite-upkeep", daemon=True)
                 try:
                     thread.start()
                 except RuntimeError:
                     return  # no thread is to be had; called behind a commit, which stands: the next one tries again
                 self._thread = thread
+
+    @property
+    def _is_running(self) -> bool:
+        """False also of a thread that died: a handler of logging raised in it, say, while it reported an error."""
+        return self._thread is not None and self._thread.is_alive()
 
     def _run(self) -> None:
         has_failed = False

@@ -51,6 +51,36 @@ def test_an_error_is_reported_and_upkeep_goes_on(tmp_path, at_every_commit, capl
     assert record.exc_info is not None
 
 
+def test_an_error_in_the_report_of_an_error_does_not_end_upkeep_for_good(
+    tmp_path, at_every_commit, monkeypatch
+):
+    """A handler of the application's raises: its error goes where those of threads go, and another thread goes on."""
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            raise RuntimeError("no place to write to")
+
+    ended = []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+    handler = Handler()
+    logging.getLogger("sqsqlite").addHandler(handler)
+    clock = FailingClock()
+    try:
+        with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:
+            queue = sqs.create_queue("orders", message_retention_period=60)
+            queue.send("old")
+            clock.advance(60)
+            clock.failures = 1
+            queue.send("new")
+            until(lambda: ended)
+            ended[0].thread.join(300)
+            queue.send("newer")
+            until(lambda: stored(sqs) == 2)
+    finally:
+        logging.getLogger("sqsqlite").removeHandler(handler)
+    assert [str(one.exc_value) for one in ended] == ["no place to write to"]
+
+
 def test_many_queues_are_looked_at_page_by_page(tmp_path, at_every_commit):
     """Between two pages others write: no transaction of upkeep's asks more queues than one page has."""
     clock = ManualClock()
