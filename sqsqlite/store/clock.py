@@ -151,7 +151,8 @@ class ManualClock:
         """Sleep until `event` is set (True) or the clock shows `until_ms` (False).
 
         Raises:
-            TimeoutError: nothing moved the clock or set the event for `patience` seconds of real time.
+            TimeoutError: nothing moved the clock or set the event for `patience` seconds of real time. Not in our own
+                threads: upkeep waits for as long as its move task does.
         """
         waiting = _Waiting(event, until_ms, threading.current_thread())
         due: list[_Waiting] = []
@@ -165,7 +166,7 @@ class ManualClock:
         for one in due:
             one.event.set()
         try:
-            if not event.wait(self._patience):
+            if not event.wait(None if _is_ours(waiting.thread) else self._patience):
                 raise TimeoutError(
                     f"nothing moved the ManualClock for {self._patience:g} s while {waiting.thread.name} waited on it "
                     f"for {until_ms - self._now_ms} ms: call advance() in another thread, or receive without a wait"
@@ -183,7 +184,7 @@ class ManualClock:
             thread
             for thread in threading.enumerate()
             # One that the interpreter did not start is a tool's: pytest-xdist has one in each worker.
-            if not thread.name.startswith((OWN_THREADS, "Dummy-"))
+            if not (_is_ours(thread) or thread.name.startswith("Dummy-"))
         }
         return able <= asleep and threading.current_thread() in able
 
@@ -192,3 +193,7 @@ class ManualClock:
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._waiting) >= count, timeout):
                 raise TimeoutError(f"{len(self._waiting)} of {count} waiters after {timeout} s")
+
+
+def _is_ours(thread: threading.Thread) -> bool:
+    return thread.name.startswith(OWN_THREADS)

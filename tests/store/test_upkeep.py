@@ -81,6 +81,25 @@ def test_an_error_in_the_report_of_an_error_does_not_end_upkeep_for_good(
     assert [str(one.exc_value) for one in ended] == ["no place to write to"]
 
 
+def test_upkeep_waits_for_a_manual_clock_without_an_end(tmp_path, caplog):
+    """Its move task is due when the clock is moved, however late that is: no error, and at once."""
+    clock = ManualClock(patience=0.01)
+    with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:
+        dead = sqs.create_queue("dead")
+        queue = sqs.create_queue("orders", dead_letter_queue=dead, max_receive_count=1)
+        queue.send_many([f"message {number}" for number in range(10)])
+        for _ in range(2):
+            queue.receive(10, visibility_timeout=0)
+        dead.start_move_task(max_messages_per_second=1)
+        clock.until_waiting()
+        sqs._store.upkeep._thread.join(0.1)  # past the patience
+        moved = len(queue)
+        assert clock._waiting
+        clock.advance(1)
+        until(lambda: len(queue) > moved)
+    assert [one for one in caplog.records if one.levelno == logging.ERROR] == []
+
+
 def test_many_queues_are_looked_at_page_by_page(tmp_path, at_every_commit):
     """Between two pages others write: no transaction of upkeep's asks more queues than one page has."""
     clock = ManualClock()
