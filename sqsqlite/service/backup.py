@@ -12,6 +12,7 @@ from sqsqlite.store import create, ddl, migrate
 from sqsqlite.store.backup import check_target, copy_to
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import schema_version
 
@@ -77,9 +78,8 @@ def _check_backup(connection: Connection, source: Path) -> int:
     """The backup's schema version, once it was found to be sound."""
     if not create.is_ours(connection):
         raise NotAdopted(f"{source}: a SQLite database without queues")
-    [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if found != "ok":
-        raise Corrupt(f"{source}: the backup is damaged: {found}")
+    if damage := findings(connection, "integrity_check", 1):
+        raise Corrupt(f"{source}: the backup is damaged: {damage[0]}")
     version = schema_version(connection, source)
     if version > ddl.SCHEMA_VERSION:
         raise SchemaTooNew(

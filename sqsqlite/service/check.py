@@ -10,7 +10,8 @@ from sqsqlite.digests import md5_of_body
 from sqsqlite.service.set_aside import find_damaged, is_about_a_value
 from sqsqlite.store import migrate
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.translate import CORRUPT, ERROR, primary_code
+from sqsqlite.store.soundness import findings
+from sqsqlite.store.translate import CORRUPT, primary_code
 
 if TYPE_CHECKING:
     from sqsqlite.store.connections import Connection
@@ -173,7 +174,7 @@ def _findings(
 ) -> Iterator[Finding]:
     pragma = "quick_check" if quick else "integrity_check"
     progress(pragma)
-    damage = _sqlites_findings(connection, pragma, progress)
+    damage = findings(connection, pragma, 20, progress)
     yield from (Finding(f"SQLite: {line}".replace("\n", " "), _RESTORE) for line in damage)
     if not all(map(is_about_a_value, damage)):
         return
@@ -192,20 +193,6 @@ def _findings(
     if bodies:
         progress("bodies")
         yield from _bodies(connection)
-
-
-def _sqlites_findings(connection: "Connection", pragma: str, progress: Callable[[str], None]) -> list[str]:
-    """What SQLite finds damaged: in the whole file, or in our tables where it needs what only the application has."""
-    try:
-        lines = connection.execute(f"PRAGMA {pragma}(20)").fetchall()
-    except dbapi.OperationalError as error:
-        if primary_code(error) != ERROR:
-            raise
-        # An index of the application's is sorted by a collation or a function that its own connections define.
-        progress(f"{pragma} of the queues' tables alone ({error})")
-        tables = [name for (name,) in connection.execute(find.LIST_TABLES).fetchall()]
-        lines = [line for table in tables for line in connection.execute(f"PRAGMA {pragma}('{table}')")]
-    return [line for (line,) in lines if line != "ok"]
 
 
 def _parameters(invariant: Invariant, now_ms: int) -> dict[str, Any]:

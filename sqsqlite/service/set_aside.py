@@ -15,6 +15,7 @@ from sqsqlite.engine.rows import StoredMessage
 from sqsqlite.engine.unreadable import check_message
 from sqsqlite.errors import CannotOpen, Corrupt, TargetExists
 from sqsqlite.store.damage import undecoded
+from sqsqlite.store.soundness import findings
 
 if TYPE_CHECKING:
     from sqsqlite.store.connections import Connection
@@ -55,9 +56,7 @@ def damaged_messages(store: "Store") -> list[DamagedMessage]:
         Corrupt: SQLite finds more than odd values: nothing may be deleted from such a file.
     """
     with store.reading() as connection:
-        if odd := [
-            line for (line,) in connection.execute("PRAGMA quick_check(20)") if not is_about_a_value(line)
-        ]:
+        if odd := [line for line in findings(connection, "quick_check", 20) if not is_about_a_value(line)]:
             raise Corrupt(
                 f"{store.path}: pages of the file are damaged, so nothing is deleted from it ({odd[0]}): `dump` what "
                 "can be read and `load` it into a new file"

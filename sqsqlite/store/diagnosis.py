@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sqsqlite import statements_operations as find
 from sqsqlite.errors import Corrupt, SQSQLiteError
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import CORRUPT, ERROR, NOTADB, primary_code
 
 if TYPE_CHECKING:
@@ -71,9 +72,8 @@ def _find_damage(store: "Store", snapshot: "Connection | None") -> str | None:
 
 def _damage(connection: "Connection") -> str | None:
     try:
-        [(line,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
-        if line != "ok":
-            return str(line).replace("\n", " ")
+        if damage := findings(connection, "quick_check", 1):
+            return damage[0].replace("\n", " ")
         if any(connection.execute(statement).fetchone() for statement in _INVARIANTS):
             return "its rows do not fit together"
     except UnicodeError:

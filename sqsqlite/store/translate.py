@@ -20,18 +20,7 @@ from sqsqlite.store import descriptors, full, wal_files
 from sqsqlite.store.writer import who_keeps_readers_out, writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
-ERROR, BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = (
-    1,
-    5,
-    6,
-    8,
-    10,
-    11,
-    13,
-    14,
-    15,
-    26,
-)
+BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6, 8, 10, 11, 13, 14, 15, 26
 ERROR, CONSTRAINT = 1, 19
 # Extended ones: a write failed, for another reason than that there is no space on the disk; or the -shm could not grow,
 # for whatever reason.

@@ -8,6 +8,7 @@ import sqsqlite
 from sqsqlite import errors
 from sqsqlite.service.backup import backup, restore
 from sqsqlite.service.check import INVARIANTS, check
+from sqsqlite.service.set_aside import damaged_messages
 from sqsqlite.store.create import PAGE_SIZE
 from sqsqlite.store.driver import dbapi
 from tests.store.inspection import rows
@@ -266,6 +267,37 @@ def test_damage_is_found_beside_an_applications_collation(sorted_file):
     with sqsqlite.connect(sorted_file) as sqs:
         findings = check(sqs._store)
     assert "row 1 missing from index sqs_ix_leases_age" in " ".join(finding.what for finding in findings)
+
+
+def test_backup_of_a_file_with_an_applications_collation_is_restored(sorted_file, tmp_path):
+    with sqsqlite.connect(sorted_file) as sqs:
+        backup(sqs._store, tmp_path / "a.backup")
+    restore(tmp_path / "a.backup", tmp_path / "new.db")
+    with sqsqlite.connect(tmp_path / "new.db") as sqs:
+        assert [message.body for message in sqs.queue("orders").receive(10)] == ["a", "b"]
+
+
+def test_damaged_messages_are_found_to_be_set_aside_beside_an_applications_collation(sorted_file):
+    connection = dbapi.connect(str(sorted_file))
+    connection.create_collation("by_length", lambda one, other: len(one) - len(other))
+    connection.execute("CREATE TABLE prices (name TEXT COLLATE by_length PRIMARY KEY) WITHOUT ROWID")
+    connection.execute("INSERT INTO prices VALUES ('brush'), ('can')")
+    connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE body = 'a'")
+    connection.commit()
+    connection.close()
+    with sqsqlite.connect(sorted_file) as sqs:
+        [damaged] = damaged_messages(sqs._store)
+    assert str(damaged) == "message 1 of queue orders is damaged: its body is not UTF-8"
+
+
+def test_a_table_of_the_applications_may_have_any_name(sorted_file):
+    connection = dbapi.connect(str(sorted_file))
+    connection.execute("""CREATE TABLE "sqs_o'clock" (hour INTEGER)""")
+    connection.close()
+    with sqsqlite.connect(sorted_file) as sqs:
+        assert [finding.what for finding in check(sqs._store)] == [
+            "table sqs_o'clock is not one of this version"
+        ]
 
 
 def test_bodies_are_compared_only_on_demand(busy_file):
