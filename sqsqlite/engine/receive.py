@@ -83,7 +83,7 @@ def claim(
     visible_at = now_ms + visibility_timeout_seconds * 1000 if visibility_timeout_seconds else 0
     last: Claim | None = None
     damaged_count = 0
-    while damaged_count < MOST_IN_THE_WAY:
+    while True:
         if last is None:
             rows = tx.execute(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
         else:
@@ -102,8 +102,9 @@ def claim(
         if found:
             return found
         damaged_count += len(kept)
+        if visible_at and damaged_count >= MOST_IN_THE_WAY:
+            return None  # with a timeout of 0 the next claim would meet the same ones: this one goes on
         last = max(*claims, *kept)
-    return None if visible_at else []  # with a timeout of 0 the next claim would meet the same ones
 
 
 def _settle_claims(

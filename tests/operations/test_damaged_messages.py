@@ -97,6 +97,13 @@ def test_without_a_timeout_damaged_messages_are_passed_by_too(sqs, queue, caplog
     assert [message.body for message in queue.receive(visibility_timeout=0)] == ["two"]
 
 
+def test_without_a_timeout_a_thousand_damaged_messages_hide_nothing_either(sqs, queue, caplog):
+    queue.send_many([str(place) for place in range(1_050)])
+    with sqs.transaction() as connection:
+        connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 1050")
+    assert [message.body for message in queue.receive(visibility_timeout=0)] == ["1049"]
+
+
 def test_attributes_that_nobody_asked_for_damage_nothing(sqs, queue, caplog):
     queue.send("one", attributes={"a": 1})
     damage(sqs, DAMAGES["attributes are not JSON"], 1)
