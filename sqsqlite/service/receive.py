@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 AT_ONCE = 0
 """When to claim again, of a claim that dealt with a thousand messages in its way: others may write in between."""
 
+# A long poll's pause where all that is visible is damaged, milliseconds.
+DAMAGED_PAUSE_MS = 100
+
 _OVER_LIMIT = (
     "Too many messages have been received without being deleted. Please delete your received messages or let them "
     "timeout before receiving more."
@@ -232,9 +235,13 @@ def claim_within(
 
 
 def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
-    if queue.fifo:
-        return fifo_receive.next_at(tx.execute, queue, tx.settings.jumps)
-    return state.next_visible_at
+    if not queue.fifo:
+        return state.next_visible_at
+    next_at = fifo_receive.next_at(tx.execute, queue, tx.settings.jumps)
+    if next_at is not None and next_at <= tx.now_ms:
+        # Damaged, and claimed with a timeout of 0, so still visible: a poll would claim it over and over.
+        return tx.now_ms + DAMAGED_PAUSE_MS
+    return next_at
 
 
 def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> bool:

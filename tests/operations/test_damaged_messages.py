@@ -9,6 +9,7 @@ from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.check import check
 from sqsqlite.service.inspect import last_messages, messages
 from sqsqlite.store import diagnosis
+from tests.store.waiting import Task
 
 BROKEN = "UPDATE sqs_messages SET body = CAST(x'ff66' AS TEXT) WHERE id = {id}"
 DAMAGES = {
@@ -102,6 +103,18 @@ def test_without_a_timeout_a_thousand_damaged_messages_hide_nothing_either(sqs, 
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 1050")
     assert [message.body for message in queue.receive(visibility_timeout=0)] == ["1049"]
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_long_poll_without_a_timeout_sleeps_beside_a_damaged_message(sqs, clock, fifo, caplog):
+    """It does not claim the message over and over, for as long as it waits."""
+    queue = sqs.create_queue("q.fifo" if fifo else "q", fifo=fifo)
+    queue.send("one", **({"group_id": "g", "deduplication_id": "one"} if fifo else {}))
+    damage(sqs, BROKEN, 1)
+    poll = Task(queue.receive, 1, 20, 0)
+    clock.until_waiting()
+    clock.advance(20)
+    assert poll.outcome() == []
 
 
 def test_attributes_that_nobody_asked_for_damage_nothing(sqs, queue, caplog):
