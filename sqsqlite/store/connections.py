@@ -109,13 +109,15 @@ class Pool:
             try:
                 connection = self._idle.pop()
             except IndexError:
-                return self._connect()
+                connection = self._connect()
             if not connection.in_transaction:
+                connection.taken_by = threading.get_ident()
                 return connection
             self.discard(connection)
 
     def give_back(self, connection: Connection) -> None:
         """The connection is free again; it must not be inside a transaction."""
+        connection.taken_by = 0
         self._idle.append(connection)
         if self._closed:
             self.close()
@@ -229,13 +231,10 @@ class Pool:
                 time.sleep(0.0005)
 
     def _has_others_at_work(self) -> bool:
-        """Whether another thread has a connection. This thread forks, and goes on in its own block only afterwards."""
+        """Whether another thread has a connection. This thread forks, and goes on with its own only afterwards."""
         own = threading.get_ident()
-        # Not by length: see `foreign.open_count`.
-        return any(
-            not (connection.in_transaction and getattr(connection, "thread", 0) == own)
-            for connection in list(self._open)
-        )
+        # Not by length: see `foreign.open_count`. One just opened has not been given to its taker yet.
+        return any(getattr(connection, "taken_by", 0) != own for connection in list(self._open))
 
     def after_fork_in_parent(self) -> None:
         self._gate.release()

@@ -266,6 +266,24 @@ def test_program_started_inside_a_transaction_waits_for_nobody(sqs, queue):
     assert_whole(sqs)
 
 
+@pytest.mark.parametrize("use", ["engine", "read_engine", "reading"])
+def test_program_started_beside_ones_own_connection_waits_for_nobody(sqs, queue, use, monkeypatch):
+    """Also outside a transaction, and while one reads. The wait, were there one, would take all of its patience."""
+    monkeypatch.setattr(connections, "FORK_PATIENCE", 60.0)
+    with contextlib.ExitStack() as stack:
+        if use == "reading":
+            stack.enter_context(sqs._store.reading())
+        else:
+            connection = stack.enter_context(getattr(sqs, use).connect())
+            if use == "read_engine":
+                connection.exec_driver_sql("SELECT name FROM sqs_queues").fetchall()
+        started_at = time.monotonic()
+        subprocess.run(["true"], preexec_fn=lambda: None, check=True)
+        assert time.monotonic() - started_at < connections.FORK_PATIENCE
+    queue.send("afterwards")
+    assert bodies(queue) == ["afterwards"]
+
+
 def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
     with contextlib.suppress(ZeroDivisionError), sqs.transaction():
         queue.send("rolled back")
