@@ -96,7 +96,7 @@ class _Entry:
         The entry is one of its own group, and an error knows the frames that know the entry. Both are cycles, which
         would keep the result and the arguments, 10 MiB perhaps, until they are collected.
         """
-        self.group = ()
+        self.group = self.committing = ()
         error, self.error = self.error, None
         if error is None:
             return self.result

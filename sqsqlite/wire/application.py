@@ -345,6 +345,8 @@ class _Client:
         """Nobody waits any more."""
         if self._watch is not None:
             self._watch.cancel()
+            # It keeps its cancellation, whose traceback knows this object, and with it the request.
+            self._watch = None
 
     async def _until_gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

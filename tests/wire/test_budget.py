@@ -32,7 +32,7 @@ class Endpoint:
     def __init__(self, store, budget, texts):
         self.store = store
         self.budget = budget
-        pages = Pages(store, Metrics(), lambda: 0, metrics_for_all=False)
+        pages = Pages(store, Metrics(), metrics_for_all=False)
         self._application = Application(
             store, OpenAccess(store), pages, Options(), Metrics(), [], budget, texts
         )
