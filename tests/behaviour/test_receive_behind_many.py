@@ -39,6 +39,7 @@ def test_exhausted_messages_are_never_handed_out_however_many(served, clock, cou
     assert (source.counts, dead.counts) == ((0, 0, 0), (count, 0, 0))
 
 
+@pytest.mark.slow
 def test_a_receive_without_a_wait_gets_past_any_number_of_exhausted_messages(served, clock):
     source, dead = served
     exhaust(source, dead, 2_100, clock)

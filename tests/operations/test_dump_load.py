@@ -14,6 +14,7 @@ from sqsqlite.service import dump_lines, load
 from sqsqlite.service.caller import LOCAL
 from sqsqlite.service.check import check
 from sqsqlite.service.dump import dump
+from tests.store.waiting import until
 
 # Loads the dump argv[2] into argv[1], ten messages a commit, and is killed after the third commit.
 KILLED = """
@@ -219,7 +220,8 @@ def test_earlier_moves_that_cannot_be_read_keep_no_message(chained, other, odd, 
     take_in(other, lines)
     assert bodies(other.queue("graves")) == ["unlucky"]
     assert chained.queue("graves").start_move_task().wait(20).status == "COMPLETED"
-    assert "where it died before can't be read" in caplog.text
+    # Told by the thread that moves, behind its commit.
+    until(lambda: "where it died before can't be read" in caplog.text)
     assert chained.queue("failed").receive()[0].dead_letter_source_arn is None
 
 
