@@ -45,8 +45,8 @@ def damage_behind(store: "Store", error: Exception, snapshot: "Connection | None
     Args:
         snapshot: a connection in the read transaction that has failed, to look at what it saw.
     """
-    if isinstance(error, SQSQLiteError):
-        return None
+    if isinstance(error, SQSQLiteError | UnicodeEncodeError):
+        return None  # the second: a text of the caller's, on its way into the file
     if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
         return None
     # What a request holds was decoded before: this is what a row holds.

@@ -536,3 +536,9 @@ def test_completion_shows_every_public_name_before_it_is_loaded():
 def test_a_name_that_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'sqsqlite' has no attribute 'conect'"):
         sqsqlite.conect  # noqa: B018
+
+
+@pytest.mark.parametrize("ask", ["queues", "stats", "metrics"])
+def test_a_prefix_that_is_no_text_is_not_the_files_damage(open_file, ask):
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        getattr(open_file, ask)("\ud800")
