@@ -157,11 +157,9 @@ class Application:
             return
         share = Share(self._budget)
         text = Share(self._texts)
-        client = _Client(receive, extensions.get(IS_GONE, _never), share, len(exchange.body), text.release)
+        client = _Client(receive, extensions.get(IS_GONE, _never), share, len(exchange.body), text)
         try:
             with text:
-                if len(exchange.body) > _SHORT_BODY_BYTES:
-                    await text.until_held(_TEXT_COPIES * len(exchange.body))
                 answer = await self._answer(exchange, client)
             client.end_watch()
             # The messages are part of it now, and are not held besides.
@@ -235,8 +233,8 @@ class Application:
     ) -> "tuple[type[Request], Identity]":
         """The action asked for, and who asks.
 
-        Where keys are in force, nothing is parsed before the signature is checked, and nothing is hashed whose headers
-        alone are refused. So an action that stands in the body is read last.
+        Where keys are in force, nothing is parsed or stands in line for memory before the signature is checked, and
+        nothing is hashed whose headers alone are refused. So an action that stands in the body is read last.
         """
         in_body = protocol.names_action_in_body(exchange)
         kind = None if in_body else self._kind(protocol, exchange)
@@ -244,6 +242,7 @@ class Application:
         if len(body) > LONG_BYTES and self._access.needs_digest(exchange):
             exchange.digest = await self._bodies.work(body, client, digest_of, body)
         identity = self._access.authenticate(exchange)
+        await client.until_room_for_text()
         await self._bodies.work(body, client, protocol.check_size, exchange, self._store.settings.limits)
         return kind or self._kind(protocol, exchange), identity
 
@@ -309,7 +308,7 @@ class _Client:
         is_gone: whether it is, at this very moment; False where the server can't tell.
         share: what the answer takes of the memory.
         size_bytes: of the request.
-        forget_text: called when it waits and its request is short, whatever its body was.
+        text: what the request takes of the memory, beside its body.
 
     Attributes:
         key_id: the key that they signed with, of a session its parent's; empty: none.
@@ -323,16 +322,16 @@ class _Client:
         is_gone: Callable[[], bool],
         share: Share,
         size_bytes: int,
-        forget_text: Callable[[], None],
+        text: Share,
     ) -> None:
         self.is_gone = is_gone
         self.share = share
         self.size_bytes = size_bytes
         self.key_id = ""
         self.check_key: Callable[[], object] = _never
-        self.forget_text = forget_text
         self.check: Callable[[], object] = _never
         self._receive = receive
+        self._text = text
         self._watch: asyncio.Task[None] | None = None
 
     def gone(self) -> "asyncio.Future[None]":
@@ -340,6 +339,21 @@ class _Client:
         if self._watch is None:
             self._watch = asyncio.ensure_future(self._until_gone())
         return self._watch
+
+    async def until_room_for_text(self) -> None:
+        """Wait until there is memory for what is read from the body.
+
+        Raises:
+            Disconnected: the client went away. Its body is dropped: those who send and close, again and again, would
+                fill the memory otherwise, however long the line stands still.
+        """
+        size_bytes = _TEXT_COPIES * self.size_bytes
+        if self.size_bytes > _SHORT_BODY_BYTES and not await self._text.until_held(size_bytes, self.gone):
+            raise Disconnected
+
+    def forget_text(self) -> None:
+        """It waits now, and its request is short, whatever its body was."""
+        self._text.release()
 
     def end_watch(self) -> None:
         """Nobody waits any more."""

@@ -179,16 +179,27 @@ class Share:
         """Hold so much from here on."""
         self._budget.hold(self, size_bytes)
 
-    async def until_held(self, size_bytes: int) -> None:
-        """Hold so much, or the whole budget, and wait for it if need be."""
+    async def until_held(self, size_bytes: int, gone: "Callable[[], asyncio.Future[None]]") -> bool:
+        """Hold so much, or the whole budget, and wait for it if need be.
+
+        Args:
+            gone: makes a future that ends when nobody waits for the answer any more. Called only where it must wait.
+
+        Returns:
+            False: that came first.
+        """
         # Beyond the whole budget it would wait for ever: that one is alone.
         size_bytes = min(size_bytes, self._budget.long_bytes)
         if self._budget.reserve(self, size_bytes):
-            return
+            return True
         loop = asyncio.get_running_loop()
-        has_room = asyncio.Event()
-        self.stand_in_line(size_bytes, lambda: loop.call_soon_threadsafe(has_room.set))
-        await has_room.wait()
+        has_room: asyncio.Future[None] = loop.create_future()
+        self.stand_in_line(size_bytes, lambda: loop.call_soon_threadsafe(_end, has_room))
+        try:
+            await asyncio.wait((has_room, gone()), return_when=asyncio.FIRST_COMPLETED)
+            return has_room.done()
+        finally:
+            has_room.cancel()
 
     def stand_in_line(self, size_bytes: int, on_room: Callable[[], object]) -> None:
         """Wait for room: see `on_room`."""
@@ -202,6 +213,11 @@ class Share:
 
 def _ignore() -> None:
     pass
+
+
+def _end(waiting: "asyncio.Future[None]") -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 def _size_of(message: "Message") -> int:

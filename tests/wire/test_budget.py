@@ -4,16 +4,19 @@ import asyncio
 import contextlib
 import gc
 import json
+import threading
 import weakref
 
 import pytest
 
 from sqsqlite.service import receive as receive_service
+from sqsqlite.service.keys import add_key
 from sqsqlite.wire.access import OpenAccess
 from sqsqlite.wire.application import Application, Options
-from sqsqlite.wire.budget import Budget
+from sqsqlite.wire.budget import Budget, Share
 from sqsqlite.wire.commits import BATCH_BYTES, Commits
 from sqsqlite.wire.exchange import IS_GONE, UNTIL_READ
+from sqsqlite.wire.keyed_access import KeyedAccess
 from sqsqlite.wire.metrics import Metrics
 from sqsqlite.wire.pages import Pages
 
@@ -72,6 +75,8 @@ class Endpoint:
             "extensions": {IS_GONE: gone.is_set, UNTIL_READ: until_read},
         }
         await self._application(scope, next_message, send)
+        if not sent:
+            return None, None
         return sent[0]["status"], json.loads(sent[1]["body"] or b"{}")
 
     async def fill(self, name, *bodies):
@@ -84,6 +89,12 @@ class Endpoint:
         kept = {key: options.pop(key) for key in ("until_read", "gone") if key in options}
         body = {"QueueUrl": name, "VisibilityTimeout": 0, **options}
         return asyncio.ensure_future(self.ask("ReceiveMessage", body, **kept))
+
+    def send_long(self, gone=None):
+        """A task."""
+        return asyncio.ensure_future(
+            self.ask("SendMessage", {"QueueUrl": "long", "MessageBody": LONG}, gone=gone)
+        )
 
     async def use_up(self):
         """Receive long messages that nobody reads until one waits in line: that one, and what lets the others go."""
@@ -318,6 +329,40 @@ def test_long_requests_are_carried_out_a_few_at_a_time(store, monkeypatch):
 
     run(store, scenario, limit_bytes=4 * MIB)
     assert max(together) == 3
+
+
+def test_long_request_of_a_client_that_leaves_the_line_is_dropped(store):
+    """Though the line stands still, as the writes before it wait for a long one."""
+    may_end = threading.Event()
+
+    async def scenario(endpoint):
+        texts = endpoint._application._texts
+        before = endpoint._application._operations._commits.submit(lambda tx: may_end.wait(300))
+        sends = [endpoint.send_long() for _ in range(4)]
+        await until(lambda: texts.is_scarce)
+        gone = asyncio.Event()
+        left = endpoint.send_long(gone)
+        await until(lambda: len(texts._long_line) == 2)
+        gone.set()
+        assert await left == (None, None)
+        assert len(texts._long_line) == 1
+        may_end.set()
+        await before
+        assert [status for status, _ in await asyncio.gather(*sends)] == [200] * 4
+
+    run(store, scenario, limit_bytes=4 * MIB)
+
+
+def test_who_is_not_known_does_not_stand_in_line(store):
+    async def scenario(endpoint):
+        store.write(add_key, "000000000000", "")
+        endpoint._application._access = KeyedAccess(store)
+        texts = endpoint._application._texts
+        with Share(texts) as other:
+            other.hold(texts.long_bytes)
+            assert (await endpoint.send_long())[0] == 403
+
+    run(store, scenario)
 
 
 def test_transactions_are_cut_by_bytes(store):
