@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 """How often a server without keys looks whether there are some by now."""
 
+_NOT_SIGNED = "All requests to this endpoint must be signed with Signature Version 4."
 _NO_SUCH_KEY = "The security token included in the request is invalid."
 
 
@@ -122,7 +123,7 @@ class KeyedAccess:
         if not self.is_in_force:
             return None
         if not is_signed(exchange):
-            raise InvalidSecurity("All requests to this endpoint must be signed with Signature Version 4.")
+            raise InvalidSecurity(_NOT_SIGNED)
         try:
             signed = read_signature(exchange)
         except IncompleteSignature:
@@ -151,13 +152,17 @@ class KeyedAccess:
         return found
 
     def check_key(self, exchange: "Exchange") -> None:
-        """Whether the key that a request was signed with is still there.
+        """Whether the key that a request was signed with is still there, or there are no keys still.
 
         Raises:
+            InvalidSecurity: it came without one, and there are keys now.
             InvalidClientTokenId: it was removed, or has expired.
             ServiceUnavailable: the file of credentials can't be read.
         """
-        if exchange.key_id and self._find(exchange, exchange.key_id) is None:
+        if not exchange.key_id:
+            if self.is_in_force:
+                raise InvalidSecurity(_NOT_SIGNED)
+        elif self._find(exchange, exchange.key_id) is None:
             raise InvalidClientTokenId(_NO_SUCH_KEY)
 
     def _find(self, exchange: "Exchange", access_key_id: str) -> "Credentials | None":

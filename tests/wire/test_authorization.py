@@ -25,6 +25,7 @@ from sqsqlite.wire.authorization import authorize
 from sqsqlite.wire.keyed_access import KeyedAccess
 from sqsqlite.wire.rules import Rules
 from tests.wire.exchanges import exchange
+from tests.wire.raw import ask, json_of
 from tests.wire.serving import client_of, new_client, serving
 
 OWNER, GUEST, STRANGER = "111111111111", "222222222222", "333333333333"
@@ -669,3 +670,18 @@ def test_those_who_wait_with_a_removed_key_are_refused_and_receive_nothing(store
     waiting[0].join(30)
     [answer] = received
     assert [message["Body"] for message in answer["Messages"]] == ["of the owner"]
+
+
+def test_who_waits_unsigned_receives_nothing_once_there_is_a_key(store, url):
+    answers = []
+    body = b'{"QueueUrl":"open","WaitTimeSeconds":20}'
+    ask(url, json_of(b"CreateQueue", b'{"QueueName":"open"}'))
+    waiting = threading.Thread(target=lambda: answers.append(ask(url, json_of(b"ReceiveMessage", body))))
+    waiting.start()
+    while "\nsqsqlite_waiting_polls 1\n" not in metrics_of(url):
+        assert waiting.is_alive()
+    key = store.write(add_key, "000000000000", "")
+    client_of(url, key).send_message(QueueUrl=f"{url}/000000000000/open", MessageBody="for those with keys")
+    waiting.join(300)
+    [answer] = answers
+    assert (answer.status, b"InvalidSecurity" in answer.body) == (403, True)
