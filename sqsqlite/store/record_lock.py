@@ -78,11 +78,15 @@ class RecordLock:
 
     def __init__(self, path: Path, came_back: Callable[[], None]) -> None:
         self._came_back = came_back
+        self._path = path
         self._descriptor = -1
         if fcntl is not None:
-            self._descriptor = open_beside(path, os.O_RDWR)
+            self._open()
         self._closing = False
         self._reset()
+
+    def _open(self) -> None:
+        self._descriptor = open_beside(self._path, os.O_RDWR)
 
     def _reset(self) -> None:
         self._mutex = threading.Lock()
@@ -107,10 +111,13 @@ class RecordLock:
         """Take the lock if no other process has it.
 
         Raises:
-            OSError: the system does not lock (ENOLCK, an input/output error).
+            OSError: the system does not lock (ENOLCK, an input/output error), or the file can't be opened after a fork.
+            CannotOpen: the same, for it is not to be trusted any more.
         """
         if self.is_out:
             return False
+        if self._descriptor < 0:
+            self._open()
         try:
             fcntl.lockf(self._descriptor, _TRY)
         except OSError as error:
@@ -130,6 +137,8 @@ class RecordLock:
 
     def unlock(self) -> None:
         """Give the lock up; without having it, does no harm."""
+        if self._descriptor < 0:
+            return
         try:
             fcntl.lockf(self._descriptor, _UNLOCK)
         except OSError:
@@ -137,7 +146,7 @@ class RecordLock:
 
     def holder(self) -> int | None:
         """The other process that has the lock: see `holder_of`."""
-        return holder_of(self._descriptor)
+        return None if self._descriptor < 0 else holder_of(self._descriptor)
 
     def wait(self, timeout: float, moves: Callable[[int], bool]) -> bool:
         """Sleep until the lock is ours (True), or it makes no sense to wait longer.
@@ -264,5 +273,12 @@ class RecordLock:
         os.close(descriptor)
 
     def after_fork_in_child(self) -> None:
-        """The helper stayed in the parent, and so did the lock."""
+        """The helper stayed in the parent, and so did the lock.
+
+        Opened anew when it is next wanted: a daemon closes all descriptors that it was born with. The number may then
+        be SQLite's, and to unlock that one would drop the locks that SQLite has.
+        """
         self._reset()
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)

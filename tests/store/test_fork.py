@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import stat
 import subprocess
 import threading
 import time
@@ -291,3 +292,22 @@ def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
         raise ZeroDivisionError
     queue.send("kept")
     assert bodies(queue) == ["kept"]
+
+
+def test_daemon_that_closes_all_descriptors_locks_no_file_of_another(sqs, queue):
+    """As python-daemon does. The numbers of the lock files are SQLite's by then, and the -shm has one of them."""
+    queue.send("from the parent")
+
+    def work():
+        for number in range(3, 256):
+            with contextlib.suppress(OSError):
+                if not stat.S_ISFIFO(os.fstat(number).st_mode):  # a pipe leads to the parent
+                    os.close(number)
+        with sqs.transaction():
+            queue.send("from the daemon")
+            locks = (sqs._store.turnstile._waiting_room, sqs._store.turnstile._turn)
+            return [os.path.basename(os.readlink(f"/proc/self/fd/{lock._descriptor}")) for lock in locks]
+
+    assert Child(work).outcome() == "['waiting-room', 'turn']"
+    assert bodies(queue) == ["from the parent", "from the daemon"]
+    assert_whole(sqs)
