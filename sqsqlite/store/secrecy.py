@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.errors import Busy
 from sqsqlite.statements_access import FIND_ACCESS_KEY
+from sqsqlite.store import foreign
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.neutral import run
 
@@ -44,12 +45,24 @@ def tighten(path: Path) -> None:
             allowed &= ~kind
     # The database first: from then on SQLite makes the others with its new mode.
     for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        # Gone: the last connection of another process took it away. A link raises NotImplementedError, and SQLite
-        # does not follow one either.
-        with contextlib.suppress(FileNotFoundError, PermissionError, NotImplementedError):
-            mode = stat.S_IMODE(os.lstat(each).st_mode)
-            if mode & ~allowed:
-                os.chmod(each, mode & allowed, follow_symlinks=False)
+        # Gone: the last connection of another process took it away.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            found = os.lstat(each)
+            # SQLite does not follow a link either.
+            if found.st_mode & 0o7777 & ~allowed and stat.S_ISREG(found.st_mode):
+                _narrow(each, found, stat.S_IMODE(found.st_mode) & allowed)
+
+
+def _narrow(path: Path, found: os.stat_result, mode: int) -> None:
+    """Change the mode of a file, and of nothing that takes its place meanwhile."""
+    try:
+        os.chmod(path, mode, follow_symlinks=False)
+    except NotImplementedError:
+        # The C library is older than 2.32, and can't tell a link from a file; or /proc is hidden. Then by a descriptor
+        # of SQLite's: the connection that found the keys keeps some open.
+        descriptors = foreign.descriptors((found.st_dev, found.st_ino))
+        if descriptors:
+            os.fchmod(min(descriptors), mode)
 
 
 def tighten_with_keys(path: Path, connection: "Connection") -> None:

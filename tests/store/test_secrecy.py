@@ -79,6 +79,22 @@ def test_file_with_keys_that_is_closed_to_others_in_use_has_its_wal_closed_by_th
 
 
 @posix
+def test_files_are_closed_to_others_under_a_c_library_that_follows_links_only(path_for_all, monkeypatch):
+    """glibc before 2.32, as on Debian 11 and RHEL 8: what os.chmod says there."""
+    chmod = os.chmod
+
+    def follow(path, mode, *, follow_symlinks=True):
+        if not follow_symlinks:
+            raise NotImplementedError("chmod: follow_symlinks unavailable on this platform")
+        chmod(path, mode)
+
+    monkeypatch.setattr(os, "chmod", follow)
+    with sqsqlite.connect(path_for_all) as sqs:
+        sqs._store.write(add_key, ACCOUNT, "")
+        assert modes(path_for_all) == {0o600}
+
+
+@posix
 def test_file_without_keys_stays_as_it_is(path_for_all):
     with sqsqlite.connect(path_for_all) as sqs:
         sqs.create_queue("orders").send("hi")
