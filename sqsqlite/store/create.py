@@ -152,6 +152,8 @@ def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> m
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)
     try:
+        # One snapshot: another process may make the queue's tables in between, and they would seem to be somebody's.
+        connection.execute("BEGIN")
         if not is_ours(connection):
             _check_adoption(connection, path, adopt)
             return None

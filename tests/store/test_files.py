@@ -10,7 +10,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.store import ddl
+from sqsqlite.store import create, ddl
 from sqsqlite.store.create import APPLICATION_ID
 from sqsqlite.store.driver import dbapi
 from tests.store.inspection import assert_whole, bodies
@@ -123,6 +123,26 @@ def test_database_with_a_name_of_ours_is_refused_and_left_alone(shop, named, kin
     with pytest.raises(errors.NotAdopted, match=f"whose {kind} has a name"):
         sqsqlite.connect(shop, adopt=adopt)
     assert (fingerprint(shop), beside(shop)) == (before, [])
+
+
+@pytest.mark.slow  # another process
+def test_tables_that_another_process_makes_while_this_one_looks_are_not_somebody_elses(path, monkeypatch):
+    """Two processes open one new file at the same instant. The WAL lets the one write while the other reads."""
+    empty = dbapi.connect(path)
+    empty.execute("PRAGMA journal_mode = WAL")
+    empty.close()
+    is_ours = create.is_ours
+
+    def look_and_be_overtaken(connection):
+        monkeypatch.undo()
+        found = is_ours(connection)
+        with Program("import sqsqlite; sqsqlite.connect(sys.argv[1]).close(); say('made')", path) as other:
+            assert other.hear() == "made"
+        return found
+
+    monkeypatch.setattr(create, "is_ours", look_and_be_overtaken)
+    with sqsqlite.connect(path) as sqs:
+        assert sqs.queues() == []
 
 
 def test_adoption_that_fails_half_way_leaves_the_file_as_it_was(shop, monkeypatch):
