@@ -7,6 +7,7 @@ lead to another file of this user's, and a stranger's lock file would keep write
 import contextlib
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,9 @@ from sqsqlite.store.interrupts import refuse_handlers
 
 # What everybody opens who writes the database.
 _FILES = ("waiting-room", "turn", "ballast")
+# Seconds within which a user who makes one of them has given it the rights of the database, and between two looks.
+PATIENCE = 0.5
+LOOK_AGAIN = 0.005
 # Names are looked up in the folder that was examined, not in one that takes its place. Windows can't do that.
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd
 
@@ -32,6 +36,19 @@ def make_folder(folder: Path) -> None:
         CannotOpen: the folder or one of its files is not to be trusted: see `open_beside`.
         DiskFull: there is no room for it.
     """
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            _make_all(folder)
+        except (CannotOpen, ReadOnlyFile):
+            if time.monotonic() >= until or not _is_being_made(folder):
+                raise
+            time.sleep(LOOK_AGAIN)
+        else:
+            return
+
+
+def _make_all(folder: Path) -> None:
     database = _database(folder)
     with _typed(folder):
         like = database.stat()
@@ -85,6 +102,16 @@ def share_socket(path: Path) -> None:
             _give(f"/proc/self/fd/{descriptor}", like, stat.S_IMODE(like.st_mode))
     finally:
         os.close(descriptor)
+
+
+def _is_being_made(folder: Path) -> bool:
+    """Whether another process may be about to give the folder, or a file in it, the rights of the database."""
+    now = time.time()
+    for path in (folder, *(folder / name for name in _FILES)):
+        with contextlib.suppress(FileNotFoundError, PermissionError, NotADirectoryError):
+            if abs(now - os.lstat(path).st_ctime) < PATIENCE:
+                return True
+    return False
 
 
 def _database(folder: Path) -> Path:

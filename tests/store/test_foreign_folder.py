@@ -9,6 +9,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.errors import CannotOpen
+from sqsqlite.store import beside
 from tests.store.inspection import bodies
 from tests.store.processes import Program
 
@@ -125,6 +126,22 @@ def test_what_belongs_to_a_stranger_is_refused_with_words_that_help(path, folder
     assert str(refused.value).startswith(f"{folder / name}: belongs to user {STRANGER}, who is neither root")
     assert f"remove {folder} while nobody has the queue open" in str(refused.value)
     shutil.rmtree(folder)
+    with sqsqlite.connect(path) as sqs:
+        assert bodies(sqs.queue("orders")) == []
+
+
+@needs_root
+@pytest.mark.parametrize("name", [*FILES, ""])
+def test_what_another_user_is_just_making_is_waited_for(path, folder, name, monkeypatch):
+    """A folder or file is its maker's alone for an instant, until it has the rights of the database."""
+    os.chown(folder / name, STRANGER, STRANGER)
+    is_being_made = beside._is_being_made
+
+    def give_rights(looked_at):
+        os.chown(folder / name, 0, 0)
+        return is_being_made(looked_at)
+
+    monkeypatch.setattr(beside, "_is_being_made", give_rights)
     with sqsqlite.connect(path) as sqs:
         assert bodies(sqs.queue("orders")) == []
 
