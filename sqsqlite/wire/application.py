@@ -53,6 +53,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _TEXT_COPIES = 5
 # Up to this nobody waits: even 5,000 of them take little.
 _SHORT_BODY_BYTES = 4 * 1024
+# Of an action that does not exist, what is repeated: a form has room for 8 MiB, and XML makes six times as much of it.
+_LONGEST_NAME = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +254,7 @@ class Application:
             raise _NoAction
         kind = ACTIONS.get(action)
         if kind is None:
-            asked = action or exchange.header(TARGET)
+            asked = (action or exchange.header(TARGET))[:_LONGEST_NAME]
             raise InvalidAction(f"The action {asked} is not valid for this endpoint.")
         exchange.action = action
         return kind

@@ -83,6 +83,12 @@ def test_last_of_two_equal_members_counts_everywhere(url):
     assert refusal(ask(url, json_of(b"SendMessage", swapped)))[1] == "QueueDoesNotExist"
 
 
+def test_long_name_of_no_action_is_not_repeated_whole(url):
+    answer = ask(url, post(b"Action=" + b'"' * 1_000_000, FORM))
+    assert (answer.status, b"InvalidAction" in answer.body) == (400, True)
+    assert len(answer.body) < 10_000
+
+
 @pytest.mark.parametrize(
     "action", [b"", b"Nope", b"sendmessage", b"\xe9\xff", b"x" * 5_000, b"SendMessage#", b"<b>"]
 )
