@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.errors import Busy
 from sqsqlite.statements_access import FIND_ACCESS_KEY
-from sqsqlite.store import foreign
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.neutral import run
 
@@ -26,6 +25,8 @@ _SECURE_DELETE = ("OFF", "ON", "FAST")
 _GROUP, _OTHERS = 0o070, 0o007
 # To read and to write: who may do only one of them cannot use a queue.
 _BOTH = 0o066
+# Numbers are given from 0 on, the lowest that is free.
+_DESCRIPTORS_TRIED = 65_536
 
 
 def tighten(path: Path) -> None:
@@ -59,10 +60,19 @@ def _narrow(path: Path, found: os.stat_result, mode: int) -> None:
         os.chmod(path, mode, follow_symlinks=False)
     except NotImplementedError:
         # The C library is older than 2.32, and can't tell a link from a file; or /proc is hidden. Then by a descriptor
-        # of SQLite's: the connection that found the keys keeps some open.
-        descriptors = foreign.descriptors((found.st_dev, found.st_ino))
-        if descriptors:
-            os.fchmod(min(descriptors), mode)
+        # of SQLite's: the connection that found the keys keeps one open.
+        descriptor = _descriptor(found)
+        if descriptor is not None:
+            os.fchmod(descriptor, mode)
+
+
+def _descriptor(found: os.stat_result) -> int | None:
+    """A descriptor of this process's on the file. Tried one by one: to list them takes /proc."""
+    for descriptor in range(_DESCRIPTORS_TRIED):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), found):
+                return descriptor
+    return None
 
 
 def tighten_with_keys(path: Path, connection: "Connection") -> None:

@@ -1,6 +1,7 @@
 """Who may read a file that holds access keys, and that a key which was removed is gone from it."""
 
 import os
+import shutil
 import stat
 import subprocess
 
@@ -92,6 +93,28 @@ def test_files_are_closed_to_others_under_a_c_library_that_follows_links_only(pa
     with sqsqlite.connect(path_for_all) as sqs:
         sqs._store.write(add_key, ACCOUNT, "")
         assert modes(path_for_all) == {0o600}
+
+
+ADD_WITHOUT_PROC = """
+import os, sqsqlite, subprocess
+from sqsqlite.service.keys import add_key
+subprocess.run(["mount", "-t", "tmpfs", "none", "/proc"], check=True)
+with sqsqlite.connect(sys.argv[1]) as sqs:
+    sqs._store.write(add_key, "111122223333", "")
+    say(*(oct(os.stat(sys.argv[1] + ending).st_mode & 0o777) for ending in ("", "-wal", "-shm")))
+"""
+
+
+@pytest.mark.slow  # another process
+def test_files_are_closed_to_others_where_proc_is_hidden(path_for_all):
+    """The C library looks there before it changes a mode without following links."""
+    allowed = (
+        shutil.which("unshare") and not subprocess.run(["unshare", "--mount", "true"], check=False).returncode
+    )
+    if not allowed:
+        pytest.skip("no mount of its own is allowed here")
+    with Program(ADD_WITHOUT_PROC, path_for_all, before=("unshare", "--mount")) as program:
+        assert program.hear() == "0o600 0o600 0o600"
 
 
 @posix
