@@ -20,6 +20,7 @@ from sqsqlite.cli.failures import (
     leave_quietly,
 )
 from sqsqlite.cli.options import add_options, given, keep_examples, root_options
+from sqsqlite.cli.screen import on_screen
 from sqsqlite.cli.signals import Terminated, end, handled_by
 from sqsqlite.cli.verbs import VERBS
 from sqsqlite.errors import SQSQLiteError
@@ -36,7 +37,7 @@ class Verbs(click.Group):
         """Find the verb. Click itself looks for similar names among the verbs that are loaded alone."""
         name = args[0]
         if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(_unknown(name), ctx)
+            raise click.UsageError(on_screen(_unknown(name)), ctx)
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - Click's signature

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
+from sqsqlite.cli.screen import on_screen
 from sqsqlite.limits import BUSY_TIMEOUT_SECONDS, Range
 
 FORMATS = ("json", "jsonl", "table", "csv", "csv-safe", "text")
@@ -40,7 +41,8 @@ def _compile(context: click.Context, parameter: click.Parameter, value: str | No
         try:
             _keep(context, parameter, jmespath.compile(value))
         except jmespath.exceptions.JMESPathError as error:
-            raise click.BadParameter(f"{value!r} is no JMESPath expression: {error}") from error
+            words = on_screen(f"{value!r} is no JMESPath expression: {error}")
+            raise click.BadParameter(words) from error
 
 
 def _keep_number(context: click.Context, parameter: click.Parameter, value: float | None) -> None:

@@ -87,3 +87,11 @@ def test_words_about_input_do_not_steer_it_either(orders, run):
     said = run("send", "orders", "-", "--jsonl", input=line)
     assert said.code == 1
     assert "a\\u009b31m\\u202eb: unknown" in said.err
+
+
+@pytest.mark.parametrize("words", [("no\x9b31m\u202everb",), ("queues", "--query", "[\x9b31m\u202e")])
+def test_words_about_the_command_line_do_not_steer_it(orders, run, words):
+    """A script may hand on what it was given."""
+    said = run(*words)
+    assert said.code == 2
+    assert not STEERING.findall(said.err)
