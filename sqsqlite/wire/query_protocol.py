@@ -13,10 +13,12 @@ from sqsqlite.requests import Request
 from sqsqlite.responses import Empty, Response
 from sqsqlite.wire.exchange import Answer, Exchange
 from sqsqlite.wire.form import to_members, to_tree
-from sqsqlite.wire.urlencoded import MOST_IN_URL, parse_form
+from sqsqlite.wire.urlencoded import MOST_IN_FORM, MOST_IN_URL, check_count, parse_form
 from sqsqlite.wire.xml import MAPS, elements, escape
 
 _VERSIONS = ("2012-11-05", "2011-10-01", "2009-02-01", "2008-01-01")
+# Of a batch of a thousand, without attributes: more would keep other requests waiting.
+_FIELDS_OF_AN_ENTRY = 5
 _WITHOUT_QUEUE = ("CreateQueue", "ListQueues")
 _encode = msgspec.json.Encoder().encode
 
@@ -33,8 +35,10 @@ class QueryProtocol:
         return _has_form(exchange)
 
     @staticmethod
-    def check_size(exchange: Exchange, limits: Limits) -> None:  # noqa: ARG004 - as JSON's
+    def check_size(exchange: Exchange, limits: Limits) -> None:
         """Read the parameters, which are counted first. Raises InvalidParameterValue: they can't be read."""
+        if _has_form(exchange):
+            check_count(exchange.body, max(MOST_IN_FORM, _FIELDS_OF_AN_ENTRY * limits.batch_entry_count))
         fields(exchange)
 
     @staticmethod

@@ -10,7 +10,10 @@ from sqsqlite.errors import InvalidParameterValue
 _PIECE_BYTES = 64 * 1024
 
 MOST_FIELDS = 5_000
-"""Parameters of one request; ten messages with ten attributes each are some 500."""
+"""Parameters of one request in a file with native limits: of a batch of a thousand messages without attributes."""
+
+MOST_IN_FORM = 1_000
+"""Parameters of a form by SQS's limits; ten messages with ten attributes each are some 500."""
 
 MOST_IN_URL = 1_000
 """Parameters of a query string. It is read before the client is known, and has room for some 500 of a batch."""

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+import sqsqlite
 from tests.wire.raw import FORM, ask, json_of, post
 from tests.wire.serving import serving
 
@@ -178,3 +179,13 @@ def test_who_accepts_something_else_is_answered_in_xml(url):
         answer = query(url, "ListQueues", accept)
         assert answer.headers["content-type"] == "text/xml"
         assert b"<ListQueuesResult><QueueUrl>" in answer.body
+
+
+@pytest.mark.parametrize(("limits", "most"), [("sqs", 1_000), ("native", 5_000)])
+def test_form_with_more_parameters_than_any_action_takes_is_refused(tmp_path, limits, most):
+    """Thousands of tiny ones in a short form would keep the requests of others waiting."""
+    with sqsqlite.connect(tmp_path / "limited.db", limits=limits) as sqs, serving(sqs._store) as url:
+        form = b"Action=ListQueues" + b"&a=" * (most - 1)
+        assert ask(url, post(form, FORM)).status == 200
+        refused = ask(url, post(form + b"&a=", FORM))
+        assert (refused.status, f"More than {most} parameters".encode() in refused.body) == (400, True)
