@@ -71,7 +71,7 @@ def list_(line: CommandLine) -> None:
     with store.reading() as connection:
         found = list_keys(connection)
     if not found:
-        line.say("no keys: sqsqlite serve takes unsigned requests, and listens on loopback alone")
+        line.say("no keys: a server started now takes unsigned requests, and listens on loopback alone")
     line.print_rows(
         {
             "access_key_id": key.access_key_id,

@@ -74,7 +74,7 @@ _OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     ("--output",): {
         "type": click.Choice(FORMATS),
         "help": "Default: a table on a terminal, else jsonl; json for the AWS CLI's commands. csv-safe is csv for "
-        "spreadsheets: no cell is a formula.",
+        "spreadsheets: no cell between commas is a formula.",
     },
     ("--out",): {
         "metavar": "PATH",

@@ -9,6 +9,7 @@ from sqsqlite.errors import CannotOpen, DiskFull, FileInUse, InputOutputError, M
 from sqsqlite.store import full
 from sqsqlite.store.connections import Connection, uri
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.secrecy import tighten_with_keys
 from sqsqlite.store.translate import IOERR, primary_code, translate
 
 
@@ -27,7 +28,8 @@ def copy_to(
 
     Args:
         connection: outside any write transaction. Its writers are not held up; the WAL grows while the copy is made.
-        source: the file that `connection` is open on; its permissions are the copy's.
+        source: the file that `connection` is open on; its permissions are the copy's. With access keys, nobody
+            may read the copy who may not write it.
         replace: take the place of an existing target.
         finish: changes the copy before it gets its name.
 
@@ -44,6 +46,7 @@ def copy_to(
         _lay(partial, os.stat(source).st_mode & 0o777)
         try:
             _copy(connection, partial, finish)
+            tighten_with_keys(partial, connection)
         except dbapi.Error as error:
             # By now SQLite has given the room back that the copy took.
             if primary_code(error) == IOERR and full.cannot_grow(partial, _size_bytes(connection)):
@@ -87,7 +90,12 @@ def check_target(source: Path, target: Path, *, replace: bool) -> None:
 
 
 def _lay(partial: Path, mode: int) -> None:
-    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        if os.name == "posix":
+            os.fchmod(descriptor, mode)  # the umask has taken some of it, the group's right to write perhaps
+    finally:
+        os.close(descriptor)
 
 
 def _copy(connection: Connection, partial: Path, finish: Callable[[Connection], None] | None) -> None:

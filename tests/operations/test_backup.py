@@ -13,6 +13,7 @@ import pytest
 import sqsqlite
 from sqsqlite import errors
 from sqsqlite.service.backup import backup, restore
+from sqsqlite.service.keys import add_key
 from sqsqlite.store.create import PAGE_SIZE
 from tests.store.waiting import until
 
@@ -63,11 +64,26 @@ def test_a_backup_copied_into_place_is_a_file_of_queues_in_wal_again(sqs, queue,
             assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
-def test_a_backup_is_as_private_as_the_file(sqs, queue, path, tmp_path):
-    """It holds the same messages and the secret of the receipt handles."""
-    path.chmod(0o600)
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o660, 0o664])
+def test_a_backup_has_the_permissions_of_the_file(sqs, queue, path, tmp_path, mode):
+    """It holds the same messages and the secret of the receipt handles. The umask takes nothing of it."""
+    path.chmod(mode)
     backup(sqs._store, tmp_path / "a.backup")
-    assert stat.S_IMODE((tmp_path / "a.backup").stat().st_mode) == 0o600
+    assert mode_of(tmp_path / "a.backup") == mode
+
+
+def test_what_is_made_of_a_file_with_keys_is_not_for_readers(sqs, queue, tmp_path):
+    """The secrets of the keys are in a backup too, and in what is restored from one."""
+    sqs._store.write(add_key, "000000000000", "")
+    copy, restored = tmp_path / "a.backup", tmp_path / "restored.db"
+    backup(sqs._store, copy)
+    copy.chmod(0o644)
+    restore(copy, restored)
+    assert mode_of(restored) == 0o600
 
 
 def test_an_existing_file_is_replaced_only_when_that_is_asked(sqs, queue, tmp_path):
