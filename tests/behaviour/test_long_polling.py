@@ -86,7 +86,9 @@ def test_without_a_wait_a_receive_answers_at_once(queue):
 @pytest.mark.rule("poll.5", "poll.6")
 def test_a_queues_own_wait_holds_where_the_receive_says_none(make_queue, background, clock):
     queue = make_queue(ReceiveMessageWaitTimeSeconds=7)
+    began = clock.now_ms()
     assert queue.bodies(WaitTimeSeconds=0) == []
+    assert clock.now_ms() == began  # a wait of the only thread would have moved it
     waiting = background(queue.bodies)
     clock.until_waiting()
     clock.advance(7)
