@@ -57,6 +57,12 @@ DEAR = {
     "test_hot_paths_are_compared_with_both_baselines",
     "test_proxy_tells_how_the_client_came_if_it_is_to_be_believed",
     "test_urls_are_what_the_client_asked_or_what_is_said[https://queues.example]",
+    "test_requests_that_were_refused_are_not_kept",
+    "test_handler_that_raises_leaves_no_turn_behind[3]",
+    "test_keys_of_a_credentials_file_are_in_force",
+    "test_attach_needs_no_boto3_beside_botocore",
+    "test_threads_that_begin_the_first_transactions_together_all_get_theirs",
+    "test_rate_limit_is_answered_with_request_throttled",
 }
 
 # Of tests that start processes or fill disks for each of their parameters, those that `make test` runs.
