@@ -3,8 +3,10 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from sqsqlite.errors import AccessDenied
-from sqsqlite.names import DEFAULT_ACCOUNT_ID
+from sqsqlite import requests
+from sqsqlite.errors import AccessDenied, QueueDoesNotExist
+from sqsqlite.names import DEFAULT_ACCOUNT_ID, NO_SUCH_QUEUE
+from sqsqlite.service.keys import find_policy
 from sqsqlite.wire.authorization import authorize, place_of
 from sqsqlite.wire.hosts import Hosts, leads_off_loopback
 from sqsqlite.wire.json_protocol import TARGET
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 
 # How the names of the actions begin that change nothing; a receive hides messages, so it is none of them.
 _READING = ("Get", "List")
+# Their operations find no other account's queue, so one that is made meanwhile is none to them.
+_OF_OWN_QUEUES = (
+    requests.StartMessageMoveTask,
+    requests.ListMessageMoveTasks,
+    requests.CancelMessageMoveTask,
+)
 # What a browser puts into Authorization by itself, with a password that its user has typed in for a proxy, say.
 _BROWSERS_SCHEMES = (b"basic", b"digest", b"negotiate", b"ntlm")
 
@@ -113,10 +121,15 @@ class OpenAccess:
     def authorize(
         self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
     ) -> "Caller":
-        """Everything with its own queues."""
+        """Everything with its own queues. There is nobody to keep from knowing which others there are."""
         place = place_of(self._store, request, caller)
         if place is None or place[0] == caller.account_id:
             return caller
+        if find_policy(self._store, *place) is None:
+            if isinstance(request, _OF_OWN_QUEUES):
+                return caller
+            # Not left to the operation: the queue may be made before that looks, and nobody would have asked.
+            raise QueueDoesNotExist(NO_SUCH_QUEUE)
         return authorize(self._store, exchange, identity, request, caller, datetime.now(UTC))
 
     def authorize_move(

@@ -399,7 +399,8 @@ def test_without_keys_the_queues_of_accounts_that_had_some_stay_theirs(store, pa
         deny = {"Effect": "Deny", "Principal": "*", "Action": "*"}
         boss.set_queue_attributes(QueueUrl=own, Attributes={"Policy": json.dumps({"Statement": deny})})
         boss.send_message(QueueUrl=own, MessageBody="nobody is told apart")
-        denied(boss.send_message, QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
+        with pytest.raises(boss.exceptions.QueueDoesNotExist):
+            boss.send_message(QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
         with store.transaction() as tx:
             tx.execute("UPDATE sqs_queues SET account_id = ?, policy = NULL", (OWNER,))
         denied(boss.send_message, QueueUrl=own.replace("000000000000", OWNER), MessageBody="hi")
