@@ -87,11 +87,14 @@ SAMPLES = {
 
 
 def pytest_collection_modifyitems(items):
-    """The other half of the fence's cases goes along: Amazon's mode on FIFO queues, where it differs least."""
+    """Half of the fence's cases go along: Amazon's mode runs on standard queues, the other on FIFO ones."""
     for item in items:
         function, _, parameters = item.name.partition("[")
         parameters = parameters.removesuffix("]")
-        is_twin = item.path.name == "test_lease_lost.py" and {"aws", "fifo"} <= set(parameters.split("-"))
+        kinds = set(parameters.split("-"))
+        is_twin = item.path.name == "test_lease_lost.py" and (
+            {"aws", "fifo"} <= kinds or {"docs", "standard"} <= kinds
+        )
         is_left_out = parameters not in SAMPLES.get(function, {parameters})
         if item.name in DEAR or is_twin or is_left_out:
             item.add_marker(pytest.mark.slow)

@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -76,7 +77,12 @@ HEAVY = {
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
 MODULES = modules()
-IMPORTS = [(module, found) for module, path in MODULES.items() for found in imports(module, path)]
+
+
+@cache
+def all_imports() -> list[tuple[str, Import]]:
+    """Each module with each of its imports. Made for the tests that ask, not for those who collect them."""
+    return [(module, found) for module, path in MODULES.items() for found in imports(module, path)]
 
 
 def room(module: str) -> str:
@@ -97,7 +103,7 @@ def test_imports_point_down():
     """Also those for types alone, and those inside functions."""
     ours = [
         (module, found)
-        for module, found in IMPORTS
+        for module, found in all_imports()
         if found.name.split(".")[0] == "sqsqlite" and {room(module), room(found.name)} <= RANK.keys()
     ]
     assert [where(*arrow) for arrow in ours if RANK[room(arrow[1].name)] < RANK[room(arrow[0])]] == []
@@ -105,13 +111,15 @@ def test_imports_point_down():
 
 def test_no_module_is_imported_by_two_names():
     """`import cli` would load sqsqlite.cli a second time, under another name."""
-    assert [where(*arrow) for arrow in IMPORTS if arrow[1].name.split(".")[0] in {"cli", "migrations"}] == []
+    assert [
+        where(*arrow) for arrow in all_imports() if arrow[1].name.split(".")[0] in {"cli", "migrations"}
+    ] == []
 
 
 def test_heavy_modules_load_only_where_they_are_needed():
     heavy = [
         (module, found)
-        for module, found in IMPORTS
+        for module, found in all_imports()
         if found.at_once and room(module) not in HEAVY.get(found.name.split(".")[0], {room(module)})
     ]
     assert [where(*arrow) for arrow in heavy] == []
@@ -124,7 +132,7 @@ def test_module_names_say_what_they_are_about():
 def test_modules_do_not_import_each_other_in_a_circle():
     """Among the imports that run at once: a circle works or fails by who comes first."""
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
-    for module, found in IMPORTS:
+    for module, found in all_imports():
         if found.at_once and found.name in MODULES:
             graph[module].add(found.name)
     while leaves := [module for module, wanted in graph.items() if not wanted & graph.keys() - {module}]:
