@@ -64,7 +64,7 @@ def dump(
             without it. Without this they are logged as warnings.
 
     Raises:
-        QueueDoesNotExist: as said, before the first line.
+        QueueDoesNotExist: no queue has this name; before the first line.
         Corrupt: too damaged to find the queues.
     """
     passed_by = passed_by or (lambda line: warn_of_damage(store.path, [line]))

@@ -200,7 +200,7 @@ def peek(
     """The next messages a receive would bring, or the hidden ones; nothing is written.
 
     Raises:
-        QueueDoesNotExist: as said.
+        QueueDoesNotExist: no queue has this name or URL.
     """
     with store.reading() as connection:
         now_ms = store.clock.now_ms()
@@ -289,7 +289,7 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
     """The `count` messages sent last, whatever their state, oldest first; nothing is written.
 
     Raises:
-        QueueDoesNotExist: as said.
+        QueueDoesNotExist: no queue has this name or URL.
     """
     with store.reading() as connection:
         now_ms = store.clock.now_ms()

@@ -31,7 +31,7 @@ def send_message(tx: "Transaction", request: "requests.SendMessage", caller: "Ca
     """Store one message.
 
     Raises:
-        QueueDoesNotExist: as said.
+        QueueDoesNotExist: no queue has this name or URL.
         MissingParameter, InvalidMessageContents, InvalidParameterValue: see `prepare_message`.
         DiskFull: too little room; what is in the queue can still be received and deleted.
     Source: API_SendMessage.
@@ -53,7 +53,7 @@ def send_message_batch(
     """Store up to ten messages, in order; an entry that is refused leaves the others alone.
 
     Raises:
-        QueueDoesNotExist: as said; the batch's own errors were raised before.
+        QueueDoesNotExist: no queue has this URL; the batch's own errors were raised before.
     Source: API_SendMessageBatch.
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)

@@ -139,7 +139,7 @@ def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics
     """One queue.
 
     Raises:
-        QueueDoesNotExist: as said.
+        QueueDoesNotExist: no queue has this name or URL.
     """
     with store.reading() as connection:
         queue = lookup.find(connection.execute, queue_url, caller)

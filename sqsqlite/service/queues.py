@@ -94,7 +94,7 @@ def delete_queue(tx: "Transaction", request: "requests.DeleteQueue", caller: "Ca
     """Delete the queue with all its messages; the name can be used again after 60 s.
 
     Raises:
-        QueueDoesNotExist: as said.
+        QueueDoesNotExist: no queue has this name or URL.
     Source: API_DeleteQueue.
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)

@@ -46,7 +46,7 @@ def receive_message(
     Inside a transaction of the caller's there is no waiting: nobody else could send meanwhile.
 
     Raises:
-        QueueDoesNotExist: as said, also when it is deleted during the wait.
+        QueueDoesNotExist: no queue has this URL, also when it is deleted during the wait.
         OverLimit: 120,000 messages of a standard queue are in flight (compat="aws": then a long poll ends empty).
         InvalidParameterValue: ReceiveRequestAttemptId on a standard queue.
     Source: API_ReceiveMessage.
@@ -208,7 +208,7 @@ def size_ahead(tx: "Transaction", request: "requests.ReceiveMessage", caller: "C
     An estimate: what is exhausted or beyond its retention counts, and the claim brings others instead.
 
     Raises:
-        QueueDoesNotExist: as said.
+        QueueDoesNotExist: no queue has this name or URL.
     """
     queue = lookup.find(tx.execute, request.queue_url, caller)
     asked = request.max_number_of_messages or 1
@@ -227,7 +227,7 @@ def size_ahead(tx: "Transaction", request: "requests.ReceiveMessage", caller: "C
 def claim_within(
     tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
 ) -> ReceiveMessageResponse:
-    """Claim in the caller's own transaction, to the end: nobody else can write in between."""
+    """Claim in the caller's own transaction, to the end: no other connection can write in between."""
     response, again_at = claim(tx, request, caller)
     while again_at == AT_ONCE:
         response, again_at = claim(tx, request, caller)

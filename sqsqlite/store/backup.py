@@ -28,8 +28,8 @@ def copy_to(
 
     Args:
         connection: outside any write transaction. Its writers are not held up; the WAL grows while the copy is made.
-        source: the file that `connection` is open on; its permissions are the copy's. With access keys, nobody
-            may read the copy who may not write it.
+        source: the file that `connection` is open on; its permissions are the copy's. With access keys,
+            users who could only read it are left out.
         replace: take the place of an existing target.
         finish: changes the copy before it gets its name.
 
