@@ -7,9 +7,11 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What costs seconds of CPU each and has a sibling that `make test` runs: a longer storm of the same kind, the same
-# promise with other parameters, the demo's late workers for the storm of late ones, the killed programs that ship
-# orders for the example that does. Their names are those of the tests, with the parameters where only some are dear.
+# What costs a third of a second of CPU or more. Most have a sibling that `make test` runs: a shorter storm of the
+# same kind, the same promise with other parameters, the demo's late workers for the storm of late ones, the example
+# that ships orders for the killed programs that do. The others guard what a change seldom touches: mounts, HTTPS by
+# the command, a missing Java, multiprocessing. Their names are those of the tests, with the parameters where only
+# some are dear.
 DEAR = {
     "test_fifty_forks_under_traffic_lose_nothing",
     "test_no_rule_depends_on_where_code_lies_or_how_its_variables_are_called",
