@@ -73,16 +73,21 @@ def connect(
                 connection.execute(f"PRAGMA {pragma}").fetchall()
         except (dbapi.Error, UnicodeError) as error:  # the second: SQLite quotes a damaged schema
             typed = translate(error, path)  # while it has descriptors: closed, it gives them up
-            connection.close()
-            foreign.closed(identity, connection)
+            _close(connection, identity)
             raise typed from error
     return connection
 
 
 def disconnect(connection: Connection, path: Path) -> None:
     """Close a connection of `connect` that no pool owns."""
-    connection.close()
-    foreign.closed(foreign.identity(path), connection)
+    _close(connection, foreign.identity(path))
+
+
+def _close(connection: Connection, identity: foreign.Identity) -> None:
+    # Another thread may be reading the WAL through a descriptor of this connection.
+    with wal_files.closing():
+        connection.close()
+    foreign.closed(identity, connection)
 
 
 class Pool:

@@ -235,3 +235,27 @@ say(failed or "done")
 """
     with Program(source, shop) as program:
         assert program.hear(patience=600) == "done"
+
+
+def test_no_connection_is_closed_while_the_wal_is_read(shop):
+    """The WAL is read through a descriptor of any connection, also of one that is open for an instant only."""
+    source = """
+import threading, time, sqsqlite
+from pathlib import Path
+from sqsqlite.store import foreign, wal_files
+with sqsqlite.connect(sys.argv[1]) as sqs:
+    sqs.queue("orders").send("x")
+    wal = foreign.identity(Path(sys.argv[1] + "-wal"))
+    thread = threading.Thread(target=lambda: sqsqlite.connect(sys.argv[1]).close())
+    with wal_files.closing():
+        before = foreign.descriptors(wal)
+        thread.start()
+        while thread.is_alive() and foreign.descriptors(wal) <= before:
+            pass
+        seen = foreign.descriptors(wal)
+        thread.join(0.1)
+        say("kept" if seen > before and seen <= foreign.descriptors(wal) else "closed")
+    thread.join()
+"""
+    with Program(source, shop) as program:
+        assert program.hear() == "kept"
