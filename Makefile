@@ -53,10 +53,10 @@ test: $(READY) ## Run the tests, without the slow ones (4 minutes of CPU, on two
 	@echo 'Running the tests that are not slow, two at a time'
 	@$(PYTEST) -m 'not slow' -n 2 --dist worksteal $(ARGS)
 
-# One at a time: storms start processes of their own.
-test-slow: $(READY) ## Run the slow tests: storms, crashes, large files, Spark (forty minutes)
-	@echo 'Running the slow tests'
-	@$(PYTEST) -m slow $(ARGS)
+# Two at a time: most of them wait for programs of their own. tests/conftest.py says which may not.
+test-slow: $(READY) ## Run the slow tests: storms, crashes, large files, Spark (half an hour)
+	@echo 'Running the slow tests, two at a time'
+	@$(PYTEST) -m slow -n 2 --dist loadscope $(ARGS)
 
 test-all: ## Run every test
 	@$(MAKE) test

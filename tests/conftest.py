@@ -123,6 +123,11 @@ SAMPLES = {
 }
 
 
+# Folders whose tests run one after the other where others run two at a time: two Sparks would share two cores, and two
+# processes would install one client into the same folder.
+ONE_AT_A_TIME = {"analytics", "clients"}
+
+
 def pytest_collection_modifyitems(items):
     """Half of the fence's cases go along: Amazon's mode runs on standard queues, the other on FIFO ones."""
     for item in items:
@@ -135,3 +140,18 @@ def pytest_collection_modifyitems(items):
         is_left_out = parameters not in SAMPLES.get(function, {parameters})
         if item.name in DEAR or is_twin or is_left_out:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """For `--dist loadscope`, which the slow tests use: a scope is a test, or a folder of ONE_AT_A_TIME."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            folder = nodeid.split("/")[1]
+            return folder if folder in ONE_AT_A_TIME else nodeid
+
+    return Scheduling(config, log)

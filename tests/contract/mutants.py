@@ -108,12 +108,13 @@ def trees(count: int = AT_A_TIME) -> Iterator[list[Tree]]:
 def survivors(chosen: Iterable[Rule]) -> Iterator[tuple[str, dict[str, str]]]:
     """Each rule with its tests that did not fail by a check of theirs while it was switched off, and what they did."""
     free: SimpleQueue[Tree] = SimpleQueue()
+    tests_of = proofs()  # here, in one thread: see _ONE_AT_A_TIME
 
     def refute(rule: Rule) -> tuple[str, dict[str, str]]:
         tree = free.get()
         try:
             with tree.mutated(rule):
-                left = tree.run_to_fail(proofs()[rule.id])
+                left = tree.run_to_fail(tests_of[rule.id])
                 # Once more: the package's own sweeper may have been there first.
                 left = left and tree.run_to_fail(left)
         finally:
