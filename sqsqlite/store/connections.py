@@ -73,21 +73,22 @@ def connect(
                 connection.execute(f"PRAGMA {pragma}").fetchall()
         except (dbapi.Error, UnicodeError) as error:  # the second: SQLite quotes a damaged schema
             typed = translate(error, path)  # while it has descriptors: closed, it gives them up
-            _close(connection, identity)
+            _close(connection)
+            foreign.closed(identity, connection)
             raise typed from error
     return connection
 
 
 def disconnect(connection: Connection, path: Path) -> None:
     """Close a connection of `connect` that no pool owns."""
-    _close(connection, foreign.identity(path))
+    _close(connection)
+    foreign.closed(foreign.identity(path), connection)
 
 
-def _close(connection: Connection, identity: foreign.Identity) -> None:
+def _close(connection: Connection) -> None:
     # Another thread may be reading the WAL through a descriptor of this connection.
     with wal_files.closing():
         connection.close()
-    foreign.closed(identity, connection)
 
 
 class Pool:

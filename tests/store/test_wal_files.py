@@ -1,5 +1,6 @@
 """The -wal and -shm deleted, replaced or cut off under processes that have them open."""
 
+import contextlib
 import os
 import random
 import time
@@ -8,7 +9,8 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.store import headroom
+from sqsqlite.store import foreign, headroom
+from sqsqlite.store.connections import connect, disconnect
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 
@@ -240,7 +242,7 @@ say(failed or "done")
 def test_no_connection_is_closed_while_the_wal_is_read(shop):
     """The WAL is read through a descriptor of any connection, also of one that is open for an instant only."""
     source = """
-import threading, time, sqsqlite
+import threading, sqsqlite
 from pathlib import Path
 from sqsqlite.store import foreign, wal_files
 with sqsqlite.connect(sys.argv[1]) as sqs:
@@ -259,3 +261,15 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
 """
     with Program(source, shop) as program:
         assert program.hear() == "kept"
+
+
+def test_a_connection_to_a_file_that_was_deleted_is_closed(shop):
+    """It keeps no descriptor, though the file can't be found any more by its name."""
+    with contextlib.closing(sqsqlite.connect(shop)):
+        pass
+    connection = connect(shop, synchronous="FULL", busy_timeout=1)
+    deleted = foreign.identity(shop)
+    shop.unlink()
+    with pytest.raises(FileNotFoundError):
+        disconnect(connection, shop)
+    assert foreign.descriptors(deleted) == set()
