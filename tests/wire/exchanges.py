@@ -22,6 +22,19 @@ def exchange(method="POST", path="/", query="", headers=(), body=b"", scheme="ht
     )
 
 
+def posted(action, **extensions):
+    """The ASGI scope of a JSON request, with extensions of the server's by their names."""
+    return {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"x-amz-target", f"AmazonSQS.{action}".encode())],
+        "extensions": extensions,
+    }
+
+
 def from_botocore(request):
     """A signed AWSRequest as a server receives it."""
     url = urlsplit(request.url)

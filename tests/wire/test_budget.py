@@ -19,6 +19,7 @@ from sqsqlite.wire.exchange import IS_GONE, UNTIL_READ
 from sqsqlite.wire.keyed_access import KeyedAccess
 from sqsqlite.wire.metrics import Metrics
 from sqsqlite.wire.pages import Pages
+from tests.wire.exchanges import posted
 
 MIB = 2**20
 LONG = "x" * 200_000
@@ -65,15 +66,7 @@ class Endpoint:
         async def send(message):
             sent.append(message)
 
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "scheme": "http",
-            "path": "/",
-            "query_string": b"",
-            "headers": [(b"host", b"localhost"), (b"x-amz-target", b"AmazonSQS." + action.encode())],
-            "extensions": {IS_GONE: gone.is_set, UNTIL_READ: until_read},
-        }
+        scope = posted(action, **{IS_GONE: gone.is_set, UNTIL_READ: until_read})
         await self._application(scope, next_message, send)
         if not sent:
             return None, None

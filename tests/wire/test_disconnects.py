@@ -17,6 +17,7 @@ from sqsqlite.wire.exchange import IS_GONE
 from sqsqlite.wire.http_protocol import HttpProtocol
 from sqsqlite.wire.metrics import Metrics
 from sqsqlite.wire.pages import Pages
+from tests.wire.exchanges import posted
 from tests.wire.raw import Connection, ask, json_of
 from tests.wire.serving import serving
 
@@ -149,16 +150,7 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
         async def next_message():
             return messages.pop() if messages else await asyncio.Event().wait()
 
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "scheme": "http",
-            "path": "/",
-            "query_string": b"",
-            "headers": [(b"host", b"localhost"), (b"x-amz-target", b"AmazonSQS." + action)],
-            "extensions": {IS_GONE: is_gone},
-        }
-        await application(scope, next_message, send)
+        await application(posted(action, **{IS_GONE: is_gone}), next_message, send)
         return sent.pop()["body"]
 
     def is_here():
@@ -170,12 +162,12 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
             store, OpenAccess(store), pages, Options(), Metrics(), [], Budget(2**20), Budget(2**20)
         )
         application.start()
-        await ask_gone(application, b"CreateQueue", b'{"QueueName":"q"}', is_here)
-        await ask_gone(application, b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_here)
+        await ask_gone(application, "CreateQueue", b'{"QueueName":"q"}', is_here)
+        await ask_gone(application, "SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_here)
         leaves = iter([False, True])  # asked before the claim, and behind its commit
-        await ask_gone(application, b"ReceiveMessage", b'{"QueueUrl":"q"}', lambda: next(leaves))
+        await ask_gone(application, "ReceiveMessage", b'{"QueueUrl":"q"}', lambda: next(leaves))
         assert list(leaves) == []
-        found = await ask_gone(application, b"ReceiveMessage", b'{"QueueUrl":"q"}', is_here)
+        found = await ask_gone(application, "ReceiveMessage", b'{"QueueUrl":"q"}', is_here)
         await application.stop()
         return json.loads(found)
 
