@@ -19,7 +19,7 @@ def findings(
     Args:
         pragma: "integrity_check" or "quick_check".
         limit: lines at most of the file; of each of our tables it is 100, which SQLite sets.
-        progress: is told why the application's tables were left out.
+        progress: called with the reason why the application's tables were left out.
     """
     try:
         lines = connection.execute(f"PRAGMA {pragma}({limit})").fetchall()

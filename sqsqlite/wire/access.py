@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from sqsqlite.wire.exchange import Exchange
 
 
-# How the names of the actions begin that change nothing; a receive hides messages, so it is none of them.
+# The names of actions that change nothing begin like this. A receive hides messages, so it changes something.
 _READING = ("Get", "List")
-# Their operations find no other account's queue, so one that is made meanwhile is none to them.
+# Their operations find only the caller's own queues, so a queue of another account that is made meanwhile is not found.
 _OF_OWN_QUEUES = (
     requests.StartMessageMoveTask,
     requests.ListMessageMoveTasks,
@@ -121,14 +121,14 @@ class OpenAccess:
     def authorize(
         self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
     ) -> "Caller":
-        """Everything with its own queues. There is nobody to keep from knowing which others there are."""
+        """Everything with its own queues. All callers are one account: they may know which other queues exist."""
         place = place_of(self._store, request, caller)
         if place is None or place[0] == caller.account_id:
             return caller
         if find_policy(self._store, *place) is None:
             if isinstance(request, _OF_OWN_QUEUES):
                 return caller
-            # Not left to the operation: the queue may be made before that looks, and nobody would have asked.
+            # Not left to the operation: the queue may be made before that looks, and no Policy would have been asked.
             raise QueueDoesNotExist(NO_SUCH_QUEUE)
         return authorize(self._store, exchange, identity, request, caller, datetime.now(UTC))
 

@@ -51,7 +51,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # A body is text too, once it is read: four bytes a character if one of them is beyond the others, and its UTF-8.
 _TEXT_COPIES = 5
-# Up to this nobody waits: even 5,000 of them take little.
+# A body up to this size does not wait for memory: even 5,000 of them take little.
 _SHORT_BODY_BYTES = 4 * 1024
 # Of an action that does not exist, what is repeated: a form has room for 8 MiB, and XML makes six times as much of it.
 _LONGEST_NAME = 1_000

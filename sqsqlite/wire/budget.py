@@ -1,10 +1,10 @@
 """The memory that answers take: one budget for all receives of a server, from the claim until the answer is read.
 
-A receive reserves room before it claims, and stands in line where there is none. Claims are made one after the other,
-on one thread, so each may reserve the longest that it can bring and keep what it did bring.
+A receive reserves room before it claims, and stands in line while the budget is used up. Claims are made one after the
+other, on one thread, so each may reserve the longest that it can bring and keep what it did bring.
 
-Requests have a budget of their own, for the texts that are read from long bodies: answers that nobody reads are in no
-request's way.
+Requests have a budget of their own, for the texts that are read from long bodies: unread answers hold up
+no request.
 """
 
 import asyncio
@@ -183,7 +183,8 @@ class Share:
         """Hold so much, or the whole budget, and wait for it if need be.
 
         Args:
-            gone: makes a future that ends when nobody waits for the answer any more. Called only where it must wait.
+            gone: makes a future that ends when the client no longer waits for the answer; called only if this
+                must wait.
 
         Returns:
             False: that came first.

@@ -1,7 +1,7 @@
 """The Condition element of a policy, held against the circumstances of a request.
 
 A condition holds, does not hold, or can't be told (None): a key that is not known here, an operator or a value that
-can't be read. What can't be told lets nobody in: it makes no Allow hold and every Deny.
+can't be read. What can't be told refuses: no Allow holds by it, and every Deny does.
 Source: IAM user guide, "IAM JSON policy elements: Condition operators", "AWS global condition context keys".
 """
 

@@ -354,7 +354,7 @@ class Polls:
         self.store.found_empty.discard(poll.request.queue_url)
         if poll.answer.done():
             await self.give_back(response, poll.request, poll.caller)
-            # Their request ended before these were claimed, so nobody else does it.
+            # Their request ended before these were claimed, so no other code releases it.
             share.release()
         else:
             poll.answer.set_result(response)
