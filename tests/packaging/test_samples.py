@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.conftest import DEAR, SAMPLES
+from tests.conftest import DEAR, ONE_AT_A_TIME, SAMPLES
 from tests.packaging.checkout import ROOT
 
 
@@ -35,3 +35,7 @@ def test_each_dear_test_exists_and_is_slow(collected):
 def test_each_sample_exists_and_is_all_that_is_not_slow(collected, function):
     quick = {name for name in collected["not slow"] if name.startswith(f"{function}[")}
     assert quick == {f"{function}[{parameters}]" for parameters in SAMPLES[function]}
+
+
+def test_each_folder_whose_tests_run_one_at_a_time_has_tests():
+    assert [name for name in ONE_AT_A_TIME if not list((ROOT / "tests" / name).glob("test_*.py"))] == []
