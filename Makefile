@@ -101,8 +101,8 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
 	@for wanted in requirements/{clients,servers}/*.in; do $(LOCK) $$wanted $(ARGS) --output-file $${wanted%.in}.lock; done
 
-ddl: $(READY) ## Write sqsqlite/store/ddl.py anew from sqsqlite/schema.py
-	@echo 'Writing sqsqlite/store/ddl.py'
+ddl: $(READY) ## Write sqsqlite/sql/ddl.py anew from sqsqlite/sql/schema.py
+	@echo 'Writing sqsqlite/sql/ddl.py'
 	@$(BIN)/python -m sqsqlite.migrations.write_ddl
 
 contract: $(READY) ## Make docs/contract.md of the rules in tests/contract and the tests marked with them

@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 import sqsqlite
-from sqsqlite.analytics import catalogue, running, tables
-from sqsqlite.analytics.facts import Facts, take_facts
-from sqsqlite.analytics.spark import spark_session
+from sqsqlite.spark import catalogue, running, tables
+from sqsqlite.spark.facts import Facts, take_facts
+from sqsqlite.spark.session import spark_session
 from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 

@@ -6,12 +6,12 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from sqsqlite.requests import DeleteMessage, ReceiveMessage, SendMessage
-from sqsqlite.responses import Empty, Message, ReceiveMessageResponse, SendMessageResponse
-from sqsqlite.service.opening import open_store
-from sqsqlite.wire import application
-from sqsqlite.wire.operations import Operations
-from sqsqlite.wire.server import Server, ServerOptions
+from sqsqlite.actions.opening import open_store
+from sqsqlite.contract.requests import DeleteMessage, ReceiveMessage, SendMessage
+from sqsqlite.contract.responses import Empty, Message, ReceiveMessageResponse, SendMessageResponse
+from sqsqlite.serve import application
+from sqsqlite.serve.operations import Operations
+from sqsqlite.serve.server import Server, ServerOptions
 
 BODY = "x" * 100
 HANDLE = "h" * 60  # as long as ours

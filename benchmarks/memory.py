@@ -9,7 +9,7 @@ from big_file import Fill, make
 from rows import Figure
 
 import sqsqlite
-from sqsqlite._client import Client
+from sqsqlite.api.client import Client
 from sqsqlite.store.driver import dbapi
 
 

@@ -11,10 +11,10 @@ from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.private_files import advise_privacy
 from sqsqlite.cli.queues import yes_option
 from sqsqlite.cli.since import LengthType
-from sqsqlite.names import DEFAULT_ACCOUNT_ID
+from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 
 if TYPE_CHECKING:
-    from sqsqlite.service.keys import Credentials, NewKey
+    from sqsqlite.access.keys import Credentials, NewKey
 
 _HOUR = 3_600
 
@@ -52,7 +52,7 @@ def add(line: CommandLine, account: str, user: str) -> None:
     A running server takes it at once.
     """
     store = line.open(create=True)
-    from sqsqlite.service.keys import add_key
+    from sqsqlite.access.keys import add_key
 
     _print_secret(line, store.write(add_key, account, user))
 
@@ -66,7 +66,7 @@ def list_(line: CommandLine) -> None:
       sqsqlite keys list
     """
     store = line.open()
-    from sqsqlite.service.keys import list_keys
+    from sqsqlite.access.keys import list_keys
 
     with store.reading() as connection:
         found = list_keys(connection)
@@ -105,7 +105,7 @@ def rotate(line: CommandLine, access_key_id: str, grace: int) -> None:
     The new key has the old one's account and user. Its secret is printed for the only time.
     """
     store = line.open()
-    from sqsqlite.service.keys import rotate_key
+    from sqsqlite.access.keys import rotate_key
 
     _print_secret(line, store.write(rotate_key, access_key_id, grace))
     line.say(f"{access_key_id}: ends {f'in {grace:,} seconds' if grace else 'now'}")
@@ -124,7 +124,7 @@ def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
     Its account and their queues stay.
     """
     store = line.open()
-    from sqsqlite.service.keys import remove_key
+    from sqsqlite.access.keys import remove_key
 
     line.confirm(f"remove the key {access_key_id}", yes=yes)
     store.write(remove_key, access_key_id)
@@ -162,8 +162,8 @@ def session(
 
     They act as the key's account and user, and end with the key if that ends first. Nothing is written to the file.
     """
-    from sqsqlite.service.keys import find_credentials, no_such_key
-    from sqsqlite.service.sessions import make_session
+    from sqsqlite.access.keys import find_credentials, no_such_key
+    from sqsqlite.access.sessions import make_session
 
     parent = None if key_file is None else _in_file(key_file, access_key_id)
     parent = parent or find_credentials(line.open(), access_key_id)
@@ -188,7 +188,7 @@ def session(
 
 
 def _in_file(path: Path, access_key_id: str) -> "Credentials | None":
-    from sqsqlite.wire.key_file import KeyFile
+    from sqsqlite.access.key_file import KeyFile
 
     return KeyFile(path).find(access_key_id)
 

@@ -19,10 +19,10 @@ from sqsqlite.cli.queue_names import QueueName, told_of_fifo
 from sqsqlite.cli.shorthand import fit, load, structure, without_none
 from sqsqlite.cli.skeleton import skeleton
 from sqsqlite.cli.verbs import VERBS
+from sqsqlite.contract.limits import SQS
+from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID, is_queue_arn, queue_arn, queue_name
+from sqsqlite.contract.shapes import ACTIONS
 from sqsqlite.errors import QueueDoesNotExist
-from sqsqlite.limits import SQS
-from sqsqlite.names import DEFAULT_ACCOUNT_ID, is_queue_arn, queue_arn, queue_name
-from sqsqlite.shapes import ACTIONS
 
 _PAGINATED = ("list-queues", "list-dead-letter-source-queues")
 _CREATING = ("create-queue",)

@@ -26,7 +26,7 @@ def fetch_driver(line: CommandLine) -> None:
     `report` does it by itself when it needs to; this is for a machine that will have no network later. The version
     and its SHA-256 are fixed. Prints where the driver is.
     """
-    from sqsqlite.analytics.driver import VERSION, driver_jar
+    from sqsqlite.spark.driver import VERSION, driver_jar
 
     line.print_rows([{"driver": str(driver_jar()), "version": VERSION}])
 
@@ -44,7 +44,7 @@ def schema(line: CommandLine, view: str | None) -> None:
     Spark's JDBC reader takes a number of SQLite's for 32 bits, or for a decimal, unless the option customSchema says
     what it is. Other readers that ask for types want the same.
     """
-    from sqsqlite.analytics.columns import VIEWS, custom_schema
+    from sqsqlite.spark.columns import VIEWS, custom_schema
 
     if view is not None and view not in VIEWS:
         raise click.UsageError(f"there is no reporting view {view}: there are {', '.join(VIEWS)}")

@@ -32,10 +32,10 @@ class AttributeName(click.types.StringParamType):
 def _names(attributes: str) -> Iterable[str]:
     """Loaded when a shell asks: the modules behind them are not for `--help`."""
     if attributes == "message":
-        from sqsqlite.requests import MESSAGE_SYSTEM_ATTRIBUTES
+        from sqsqlite.contract.requests import MESSAGE_SYSTEM_ATTRIBUTES
 
         return ["All", *sorted(MESSAGE_SYSTEM_ATTRIBUTES)]
-    from sqsqlite import queue_attributes
+    from sqsqlite.contract import queue_attributes
 
     if attributes == "settable":
         return queue_attributes.SETTABLE

@@ -17,7 +17,7 @@ from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
     from sqsqlite import SQS, Queue
-    from sqsqlite._client import Client
+    from sqsqlite.api.client import Client
     from sqsqlite.cli.output import Output
     from sqsqlite.cli.table import Column
     from sqsqlite.store.store import Store
@@ -66,7 +66,7 @@ class CommandLine:
                 _ = self.output  # a path that can't be written is told before anything is done
             if not (create or self.exists):
                 raise self.missing()
-            from sqsqlite.service.opening import open_store
+            from sqsqlite.actions.opening import open_store
 
             self._store = open_store(self.path, **self.connect_options)
         return self._store
@@ -125,7 +125,7 @@ class CommandLine:
 
     def client(self, *, create: bool = False) -> "Client":
         """The boto3-shaped door on the file."""
-        from sqsqlite._client import Client
+        from sqsqlite.api.client import Client
 
         return Client(self.open(create=create))
 

@@ -28,7 +28,8 @@ def current(line: CommandLine) -> None:
       sqsqlite db current
     """
     path = _existing(line)
-    from sqsqlite.store import ddl, migrate
+    from sqsqlite.sql import ddl
+    from sqsqlite.store import migrate
 
     version = migrate.current(path)
     line.print_rows([{"file": str(path), "version": version, "needed": ddl.SCHEMA_VERSION}])

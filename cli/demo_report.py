@@ -14,10 +14,10 @@ def show_report(line: CommandLine, output: Output, path: Path, page_path: Path) 
 
     Where Spark, Java or the driver is missing the demo goes without: it says what is, and what to do about it.
     """
-    from sqsqlite.analytics.catalogue import Options, make
-    from sqsqlite.analytics.errors import AnalyticsError
-    from sqsqlite.analytics.page import page
-    from sqsqlite.analytics.running import rows_of, tables_of, without_constants
+    from sqsqlite.spark.catalogue import Options, make
+    from sqsqlite.spark.errors import AnalyticsError
+    from sqsqlite.spark.page import page
+    from sqsqlite.spark.running import rows_of, tables_of, without_constants
 
     line.say("\nsqsqlite report backlog (Spark, over JDBC; its start takes a while):")
     watch = Watch(line)

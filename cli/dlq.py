@@ -12,7 +12,7 @@ from sqsqlite.cli.table import Column, age, with_group
 from sqsqlite.cli.table import instant as short_instant
 
 if TYPE_CHECKING:
-    from sqsqlite.service.dead_letters import DeadLetter, DeadLetters
+    from sqsqlite.operators.dead_letters import DeadLetter, DeadLetters
 
 _QUEUES = (
     Column("queue"),
@@ -56,8 +56,8 @@ def dlq(line: CommandLine, queue: str | None, number: int, source: str | None) -
 
 
 def _print_queues(line: CommandLine) -> None:
-    from sqsqlite.service.caller import LOCAL
-    from sqsqlite.service.dead_letters import dead_letter_queues
+    from sqsqlite.actions.caller import LOCAL
+    from sqsqlite.operators.dead_letters import dead_letter_queues
 
     found = dead_letter_queues(line.open(), LOCAL)
     if not found:
@@ -80,8 +80,8 @@ def _queue_row(found: "DeadLetters") -> dict[str, Any]:
 
 
 def _print_messages(line: CommandLine, name: str, number: int, source: str | None) -> None:
-    from sqsqlite.service.caller import LOCAL
-    from sqsqlite.service.dead_letters import dead_letters
+    from sqsqlite.actions.caller import LOCAL
+    from sqsqlite.operators.dead_letters import dead_letters
 
     store = line.open()
     with line.naming(source):  # all that can be wrong here is the name of --source

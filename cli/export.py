@@ -50,11 +50,11 @@ def export(
     A row a message, without its body, in folders by queue and by day of sending (UTC). Each run adds a snapshot, told
     apart by the column taken_at, and leaves those before as they are. Spark, DuckDB and pandas read it without help.
     """
-    from sqsqlite.analytics import running
-    from sqsqlite.analytics.export import READS, message_rows, write_parquet
-    from sqsqlite.analytics.tables import read_facts
     from sqsqlite.cli.targets import check_folder
-    from sqsqlite.names import queue_name
+    from sqsqlite.contract.names import queue_name
+    from sqsqlite.spark import running
+    from sqsqlite.spark.export import READS, message_rows, write_parquet
+    from sqsqlite.spark.tables import read_facts
 
     line.say_path()
     paths = running.find_files(files) if files else [line.path]

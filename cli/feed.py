@@ -17,7 +17,7 @@ from sqsqlite.errors import CommitInDoubt, SQSError, SQSQLiteError
 
 if TYPE_CHECKING:
     from sqsqlite import SQS, Queue
-    from sqsqlite._message import SentMessage
+    from sqsqlite.api.message import SentMessage
 
 _READ_BYTES = 1 << 20
 _MESSAGES_A_COMMIT = 500

@@ -15,8 +15,8 @@ from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.screen import on_screen
 
 if TYPE_CHECKING:
-    from sqsqlite.service.check import Finding
-    from sqsqlite.service.load import Loaded
+    from sqsqlite.operators.check import Finding
+    from sqsqlite.operators.load import Loaded
     from sqsqlite.store.store import Store
 
 _PATH = click.Path(path_type=Path)
@@ -37,7 +37,7 @@ def backup(line: CommandLine, target: Path, force: bool) -> None:
     an interrupted backup leaves the one before. `sqsqlite restore` makes a file of queues of it.
     """
     store = line.open()
-    from sqsqlite.service import backup as backups
+    from sqsqlite.operators import backup as backups
 
     size_bytes = backups.backup(store, target, replace=force)
     line.print_rows([{"backup": str(target), "bytes": size_bytes}])
@@ -57,7 +57,7 @@ def restore(line: CommandLine, source: Path, target: Path | None) -> None:
     handles from before the backup are not valid in the new file; what was in flight is visible in it at once.
     """
     line.say_path()
-    from sqsqlite.service import backup as backups
+    from sqsqlite.operators import backup as backups
 
     target = target or line.path
     size_bytes = backups.restore(source, target)
@@ -97,7 +97,7 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
 
 
 def _check(line: CommandLine, store: "Store", *, quick: bool, bodies: bool) -> "list[Finding]":
-    from sqsqlite.service import check as checks
+    from sqsqlite.operators import check as checks
 
     progress = _Steps(shown=not line.options.get("quiet"))
     try:
@@ -108,7 +108,7 @@ def _check(line: CommandLine, store: "Store", *, quick: bool, bodies: bool) -> "
 
 def _set_aside(line: CommandLine, store: "Store", target: Path, *, yes: bool) -> bool:
     """Set the damaged messages aside. False: there are none."""
-    from sqsqlite.service import set_aside
+    from sqsqlite.operators import set_aside
 
     damaged = set_aside.damaged_messages(store)
     if not damaged:
@@ -144,9 +144,9 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
     store = line.open()
     for queue in queues:
         line.queue(queue)  # one that is not there is told with those that are
-    from sqsqlite.service import dump as dumps
-    from sqsqlite.service.caller import LOCAL
-    from sqsqlite.service.dump_lines import DumpedMessage, to_row
+    from sqsqlite.actions.caller import LOCAL
+    from sqsqlite.operators import dump as dumps
+    from sqsqlite.operators.dump_lines import DumpedMessage, to_row
 
     progress = _Counted(io.BytesIO(), shown=not line.options.get("quiet"), done="dumped")
 
@@ -185,8 +185,8 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
     send times, receive counts and delays, and FIFO queues know the same sends as duplicates. Hundreds a commit: after
     an error or a kill, the same command goes on where it was, and of a dump that was loaded it loads nothing.
     """
-    from sqsqlite.service import load as loads
-    from sqsqlite.service.caller import LOCAL
+    from sqsqlite.actions.caller import LOCAL
+    from sqsqlite.operators import load as loads
 
     progress = _Counted(source, shown=not line.options.get("quiet"), done="checked" if dry_run else "loaded")
     done = loads.Loaded()

@@ -11,7 +11,7 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import peeked_row
 from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column, instant, with_group
-from sqsqlite.limits import LOOKED_AT
+from sqsqlite.contract.limits import LOOKED_AT
 
 _ID, _BODY = Column("message_id"), Column("body", cut=True)
 _SENT_AT = Column("sent_at", "sent (UTC)", leave=1, shown=instant)
@@ -83,8 +83,8 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
     """
     name = line.queue(queue).name
     if not follow:
-        from sqsqlite.service.caller import LOCAL
-        from sqsqlite.service.inspect import last_messages
+        from sqsqlite.actions.caller import LOCAL
+        from sqsqlite.operators.inspect import last_messages
 
         rows = [peeked_row(message) for message in last_messages(line.open(), name, LOCAL, number)]
         line.print_rows(rows, with_group(_TAILED, name, rows))
@@ -93,8 +93,8 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
 
 
 def _followed(line: CommandLine, name: str, number: int) -> Iterator[dict[str, Any]]:
-    from sqsqlite.service.caller import LOCAL
-    from sqsqlite.service.inspect import last_messages, messages
+    from sqsqlite.actions.caller import LOCAL
+    from sqsqlite.operators.inspect import last_messages, messages
 
     store = line.open()
     after = (store.clock.now_ms(), 0)

@@ -10,9 +10,9 @@ from sqsqlite.errors import ResourceNotFoundException, StoreError
 if TYPE_CHECKING:
     from sqsqlite import Queue
     from sqsqlite.cli.command_line import CommandLine
-    from sqsqlite.move_filter import MoveFilter
-    from sqsqlite.responses import ListMessageMoveTasksResultEntry as State
-    from sqsqlite.service.redrive import Part
+    from sqsqlite.contract.move_filter import MoveFilter
+    from sqsqlite.contract.responses import ListMessageMoveTasksResultEntry as State
+    from sqsqlite.operators.redrive import Part
 
 RUNNING, COMPLETED, CANCELLED = "RUNNING", "COMPLETED", "CANCELLED"
 _LOOK_SECONDS = 0.1
@@ -41,7 +41,7 @@ class MoveTask:
         rate: int | None,
         conditions: "MoveFilter",
     ) -> None:
-        from sqsqlite import requests, shapes
+        from sqsqlite.contract import requests, shapes
 
         self._store = line.open()
         self._line = line
@@ -56,23 +56,23 @@ class MoveTask:
 
     def plan(self) -> "list[Part]":
         """What it would move, and what would stay."""
-        from sqsqlite.service.caller import LOCAL
-        from sqsqlite.service.redrive import plan
+        from sqsqlite.actions.caller import LOCAL
+        from sqsqlite.operators.redrive import plan
 
         return plan(self._store, self._request, LOCAL, self._conditions)
 
     def start(self) -> None:
         """Begin it: this process's upkeep works on it from here on, or another's."""
-        from sqsqlite.service.caller import LOCAL
-        from sqsqlite.service.move_tasks import start_message_move_task
+        from sqsqlite.actions.caller import LOCAL
+        from sqsqlite.actions.move_tasks import start_message_move_task
 
         started = self._store.write(start_message_move_task, self._request, LOCAL, self._conditions)
         self._handle = started.task_handle
 
     def latest(self) -> "State | None":
         """The latest task of the dead-letter queue, this one or another."""
-        from sqsqlite import requests
-        from sqsqlite.service.dispatch import call
+        from sqsqlite.actions.dispatch import call
+        from sqsqlite.contract import requests
 
         listed = call(self._store, requests.ListMessageMoveTasks, {"SourceArn": self._source.arn})
         state: State | None = next(iter(listed.results), None)
@@ -115,7 +115,7 @@ class MoveTask:
 
     def _ask_what_is_in_the_way(self) -> None:
         """Upkeep tries again and again in silence; a transaction of this thread's own meets the same, and tells."""
-        from sqsqlite.service.redrive import require_room
+        from sqsqlite.operators.redrive import require_room
 
         try:
             self._store.write(require_room)
@@ -124,8 +124,8 @@ class MoveTask:
             raise
 
     def _cancel(self, count: int) -> None:
-        from sqsqlite import requests
-        from sqsqlite.service.dispatch import call
+        from sqsqlite.actions.dispatch import call
+        from sqsqlite.contract import requests
 
         try:
             answer = call(self._store, requests.CancelMessageMoveTask, {"TaskHandle": self._handle})

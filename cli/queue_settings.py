@@ -11,8 +11,8 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure, failure_of
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import QueueName, queue_argument, told_of_fifo
+from sqsqlite.contract.limits import SQS, Range
 from sqsqlite.errors import QueueNameExists
-from sqsqlite.limits import SQS, Range
 
 if TYPE_CHECKING:
     from sqsqlite import Queue

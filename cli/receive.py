@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure, code_of
 from sqsqlite.cli.message_rows import received_row
@@ -13,9 +12,10 @@ from sqsqlite.cli.options import span
 from sqsqlite.cli.printed import check_query, prints
 from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column, instant, with_group
+from sqsqlite.contract import limits
 
 if TYPE_CHECKING:
-    from sqsqlite._client import Client
+    from sqsqlite.api.client import Client
 
 _COLUMNS = (
     Column("message_id"),
@@ -131,8 +131,8 @@ def _check_visibility_timeout(line: CommandLine, seconds: int) -> None:
     Raises:
         InvalidParameterValue: SQS does not allow so many seconds.
     """
-    from sqsqlite import shapes
-    from sqsqlite.requests import ChangeMessageVisibility
+    from sqsqlite.contract import shapes
+    from sqsqlite.contract.requests import ChangeMessageVisibility
 
     given = {"QueueUrl": "any", "ReceiptHandle": "any", "VisibilityTimeout": seconds}
     shapes.parse(ChangeMessageVisibility, given, line.open().settings.limits)

@@ -4,21 +4,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import QueueName, queue_argument
 from sqsqlite.cli.queues import dry_run_option, messages, yes_option
 from sqsqlite.cli.table import Column
+from sqsqlite.contract import limits
 from sqsqlite.errors import InvalidParameterValue
 
 if TYPE_CHECKING:
     from sqsqlite import Queue
     from sqsqlite.cli.move_task import MoveTask
-    from sqsqlite.move_filter import MoveFilter
-    from sqsqlite.responses import ListMessageMoveTasksResultEntry
-    from sqsqlite.service.redrive import Part
+    from sqsqlite.contract.move_filter import MoveFilter
+    from sqsqlite.contract.responses import ListMessageMoveTasksResultEntry
+    from sqsqlite.operators.redrive import Part
 
 _PLAN = (
     Column("source"),
@@ -122,9 +122,9 @@ def _filter(
     line: CommandLine, *, source: str | None, body_contains: str | None, min_receives: int | None
 ) -> "MoveFilter":
     """The conditions. A source may be gone; its dead letters are still from it."""
-    from sqsqlite.move_filter import MoveFilter
-    from sqsqlite.names import queue_arn, queue_name
-    from sqsqlite.service.caller import LOCAL
+    from sqsqlite.actions.caller import LOCAL
+    from sqsqlite.contract.move_filter import MoveFilter
+    from sqsqlite.contract.names import queue_arn, queue_name
 
     arn = None
     if source is not None:
@@ -136,7 +136,7 @@ def _filter(
 
 def _advice(staying: "list[Part]", to: str | None) -> str:
     """What stays and why, where nothing else is there; and how what has nowhere to go could go."""
-    from sqsqlite.service.redrive import NOWHERE
+    from sqsqlite.operators.redrive import NOWHERE
 
     if not staying:
         return ""

@@ -20,10 +20,10 @@ from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sqsqlite.analytics.catalogue import Options
-    from sqsqlite.analytics.running import Taken
+    from sqsqlite.spark.catalogue import Options
+    from sqsqlite.spark.running import Taken
 
-# Those of sqsqlite.analytics.catalogue, which is not loaded for `--help`; a test compares them.
+# Those of sqsqlite.spark.catalogue, which is not loaded for `--help`; a test compares them.
 NAMES = (
     "backlog",
     "ages",
@@ -89,9 +89,9 @@ def report(
     line: CommandLine = context.obj
     form = output or line.options.get("output")
     _check(name, form, line.options.get("out"))
-    from sqsqlite.analytics import running
-    from sqsqlite.analytics.catalogue import REPORTS, Options
-    from sqsqlite.names import queue_name
+    from sqsqlite.contract.names import queue_name
+    from sqsqlite.spark import running
+    from sqsqlite.spark.catalogue import REPORTS, Options
 
     line.say_path()
     paths = running.find_files(files) if files else [line.path]
@@ -136,7 +136,7 @@ def _check(name: str, form: str | None, out: str | None) -> None:
 
 def _check_options(context: click.Context, name: str, form: str | None, *, live: bool) -> None:
     """Refuse options that would change nothing: whoever gives one expects that it does."""
-    from sqsqlite.analytics.catalogue import REPORTS
+    from sqsqlite.spark.catalogue import REPORTS
 
     def given_here(option: str) -> bool:
         return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
@@ -160,7 +160,7 @@ def _check_options(context: click.Context, name: str, form: str | None, *, live:
 
 def _takes(name: str, option: str) -> bool:
     """Whether the report, or one that is printed below it, has the option."""
-    from sqsqlite.analytics.catalogue import REPORTS
+    from sqsqlite.spark.catalogue import REPORTS
 
     return any(option in REPORTS[report].takes for report in (name, *REPORTS[name].details))
 
@@ -186,8 +186,8 @@ def _print(
     paths: Sequence[Path],
     watch: Watch,
 ) -> None:
-    from sqsqlite.analytics.catalogue import make
-    from sqsqlite.analytics.running import names_without_constants, rows_of, without_constants
+    from sqsqlite.spark.catalogue import make
+    from sqsqlite.spark.running import names_without_constants, rows_of, without_constants
 
     line: CommandLine = context.obj
     if form == "parquet":
@@ -198,7 +198,7 @@ def _print(
         return without_constants(rows_of(make(name, taken.tables, options)), one_file=len(paths) == 1)
 
     if form == "html":
-        from sqsqlite.analytics.page import page
+        from sqsqlite.spark.page import page
 
         sections = {name: rows(name) for name in names}
         watch.clear()

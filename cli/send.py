@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite import limits
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure
 from sqsqlite.cli.message_rows import BadMessage, message_of
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column
+from sqsqlite.contract import limits
 
 if TYPE_CHECKING:
     from sqsqlite.cli.feed import Feed

@@ -18,20 +18,20 @@ from sqsqlite.cli.failures import FAILED, Failure, failure_of
 from sqsqlite.cli.private_files import advise_privacy
 from sqsqlite.cli.server_end import Stopper, close
 from sqsqlite.cli.signals import handled_by
+from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 from sqsqlite.errors import SQSQLiteError
-from sqsqlite.names import DEFAULT_ACCOUNT_ID
 
 if TYPE_CHECKING:
     import socket
     from contextlib import AbstractContextManager
 
+    from sqsqlite.access.access import Access
+    from sqsqlite.access.key_file import KeyFile
+    from sqsqlite.access.latch import Latch
+    from sqsqlite.serve.counts import Counts
+    from sqsqlite.serve.processes import Ready
+    from sqsqlite.serve.server import Server, ServerOptions
     from sqsqlite.store.store import Store
-    from sqsqlite.wire.access import Access
-    from sqsqlite.wire.counts import Counts
-    from sqsqlite.wire.key_file import KeyFile
-    from sqsqlite.wire.latch import Latch
-    from sqsqlite.wire.processes import Ready
-    from sqsqlite.wire.server import Server, ServerOptions
 
 _is_base_url = re.compile(
     r"https?://(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?/?"
@@ -105,8 +105,8 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     keyed = _has_keys(line) or key_file is not None
     if not keyed:
         _refuse_strangers(options["host"])
-    from sqsqlite.wire.latch import Latch
-    from sqsqlite.wire.metrics import shared_counts
+    from sqsqlite.access.latch import Latch
+    from sqsqlite.serve.metrics import shared_counts
 
     with _listen(options["host"], options["port"]) as listener, _log(options["log"]) as log:
         line.open(create=True)
@@ -134,7 +134,7 @@ def _run(line: CommandLine, options: dict[str, Any], opened: _Opened, announce: 
             close(line, stopper)
         return
     line.close_file()
-    from sqsqlite.wire.processes import supervise
+    from sqsqlite.serve.processes import supervise
 
     exit_code = supervise(
         options["processes"],
@@ -192,7 +192,7 @@ def _check_certificate(options: dict[str, Any]) -> None:
 def _read_keys(line: CommandLine, path: Path | None) -> "KeyFile | None":
     if path is None:
         return None
-    from sqsqlite.wire.key_file import KeyFile
+    from sqsqlite.access.key_file import KeyFile
 
     found = KeyFile(path)
     advise_privacy(line, path)
@@ -210,7 +210,7 @@ def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
 
 def _has_keys(line: CommandLine) -> bool:
     """Whether the file of queues has keys. None is made yet: the address may be refused."""
-    from sqsqlite.service.keys import has_keys
+    from sqsqlite.access.keys import has_keys
 
     if not (line.exists and has_keys(line.open())):
         return False
@@ -219,7 +219,7 @@ def _has_keys(line: CommandLine) -> bool:
 
 
 def _refuse_strangers(host: str) -> None:
-    from sqsqlite.wire.server import is_loopback
+    from sqsqlite.serve.server import is_loopback
 
     if not is_loopback(host):
         raise click.UsageError(
@@ -229,7 +229,7 @@ def _refuse_strangers(host: str) -> None:
 
 
 def _listen(host: str, port: int) -> "socket.socket":
-    from sqsqlite.wire.server import listen
+    from sqsqlite.serve.server import listen
 
     try:
         return listen(host, port)
@@ -255,9 +255,9 @@ def _announce(line: CommandLine, options: dict[str, Any], listener: "socket.sock
 
 
 def _server(line: CommandLine, options: dict[str, Any], opened: _Opened, place: int) -> "Server":
-    from sqsqlite.wire.application import Options
-    from sqsqlite.wire.metrics import Metrics
-    from sqsqlite.wire.server import Server, ServerOptions
+    from sqsqlite.serve.application import Options
+    from sqsqlite.serve.metrics import Metrics
+    from sqsqlite.serve.server import Server, ServerOptions
 
     served = ServerOptions(
         host=options["host"],
@@ -276,8 +276,8 @@ def _server(line: CommandLine, options: dict[str, Any], opened: _Opened, place: 
 
 
 def _access(store: "Store", options: dict[str, Any], opened: _Opened, served: "ServerOptions") -> "Access":
-    from sqsqlite.wire.keyed_access import KeyedAccess
-    from sqsqlite.wire.throttle import Throttled
+    from sqsqlite.access.keyed_access import KeyedAccess
+    from sqsqlite.serve.throttle import Throttled
 
     access = KeyedAccess(
         store,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from sqsqlite.cli.command_line import CommandLine
-    from sqsqlite.wire.server import Server
+    from sqsqlite.serve.server import Server
 
 # Seconds that the last writes to the file, which nobody waits for, may wait for others.
 CLOSE_SECONDS = 2.0

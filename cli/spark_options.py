@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from sqsqlite.analytics.facts import Facts
+    from sqsqlite.spark.facts import Facts
 
 _FILES_BETWEEN_LINES = 25
 _AGAIN_SECONDS = 0.1
@@ -115,8 +115,8 @@ def spark(
     watch: Watch, *, master: str | None, conf: dict[str, str], jdbc_jar: Path | None
 ) -> Iterator["SparkSession"]:
     """A session for the block; an error of Spark's is told in one line, not in a hundred of Java's stack."""
-    from sqsqlite.analytics.errors import SparkMissing
-    from sqsqlite.analytics.spark import spark_session
+    from sqsqlite.spark.errors import SparkMissing
+    from sqsqlite.spark.session import spark_session
 
     watch.at("Starting Spark")
     started = time.monotonic()

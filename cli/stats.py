@@ -15,7 +15,7 @@ from sqsqlite.cli.screen import on_screen
 from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
-    from sqsqlite.service.inspect import QueueStatistics
+    from sqsqlite.operators.inspect import QueueStatistics
 
 _SORTS = {"name": "queue", "visible": "visible", "age": "oldest_seconds", "in-flight": "in_flight"}
 _ACTIVITY = (
@@ -116,8 +116,8 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
 
 def _refreshed(line: CommandLine, interval: float, wait: Wait) -> Iterator[list[dict[str, Any]]]:
     """Rows after each interval, until the wait says that it is over."""
-    from sqsqlite.service.caller import LOCAL
-    from sqsqlite.service.inspect import statistics
+    from sqsqlite.actions.caller import LOCAL
+    from sqsqlite.operators.inspect import statistics
 
     store = line.open()
     looked_ms = begun_ms = store.clock.now_ms()

@@ -1,4 +1,4 @@
-"""Writes `sqsqlite/store/ddl.py` from `sqsqlite/schema.py` and `sqsqlite/reporting_views.py`: `make ddl`.
+"""Writes `sqsqlite/sql/ddl.py` from `sqsqlite/sql/schema.py` and `sqsqlite/sql/views.py`: `make ddl`.
 
 A new file is made from that text, because importing SQLAlchemy costs more than opening a file does.
 """
@@ -9,8 +9,8 @@ from pathlib import Path
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from sqsqlite import schema
-from sqsqlite.reporting_views import VIEWS
+from sqsqlite.sql import schema
+from sqsqlite.sql.views import VIEWS
 
 HEAD = '''"""The DDL of a new file, written by `make ddl` from the schema; a test keeps the two equal."""
 
@@ -41,12 +41,12 @@ def _tidy(statement: str) -> str:
 
 
 def source() -> str:
-    """The text of `sqsqlite/store/ddl.py`."""
+    """The text of `sqsqlite/sql/ddl.py`."""
     body = "".join(f'    """\n{statement}\n""",\n' for statement in statements())
     return HEAD.format(version=schema.SCHEMA_VERSION, alembic_version=schema.ALEMBIC_VERSION) + body + ")\n"
 
 
 if __name__ == "__main__":
-    target = Path(schema.__file__).parent / "store" / "ddl.py"
+    target = Path(schema.__file__).with_name("ddl.py")
     target.write_text(source(), encoding="utf-8")
     print(f"{target.name}: {len(statements())} statements")

@@ -24,29 +24,29 @@ __all__ = [
 if TYPE_CHECKING:
     from sqsqlite import boto as boto
     from sqsqlite import errors
-    from sqsqlite._api import SQS, connect
-    from sqsqlite._client import Client, client
-    from sqsqlite._message import Message, SentMessage
-    from sqsqlite._move_task import MoveTask
-    from sqsqlite._queue import Queue
-    from sqsqlite.move_filter import MoveFilter
-    from sqsqlite.service.inspect import Peeked, QueueStatistics
-    from sqsqlite.service.metrics import QueueMetrics
+    from sqsqlite.api.client import Client, client
+    from sqsqlite.api.connect import SQS, connect
+    from sqsqlite.api.message import Message, SentMessage
+    from sqsqlite.api.move_task import MoveTask
+    from sqsqlite.api.queue import Queue
+    from sqsqlite.contract.move_filter import MoveFilter
+    from sqsqlite.operators.inspect import Peeked, QueueStatistics
+    from sqsqlite.operators.metrics import QueueMetrics
     from sqsqlite.store.clock import ManualClock
 
 _HOMES = {
-    "SQS": "_api",
-    "connect": "_api",
-    "Client": "_client",
-    "client": "_client",
-    "Message": "_message",
-    "SentMessage": "_message",
-    "MoveTask": "_move_task",
-    "MoveFilter": "move_filter",
-    "Queue": "_queue",
-    "Peeked": "service.inspect",
-    "QueueMetrics": "service.metrics",
-    "QueueStatistics": "service.inspect",
+    "SQS": "api.connect",
+    "connect": "api.connect",
+    "Client": "api.client",
+    "client": "api.client",
+    "Message": "api.message",
+    "SentMessage": "api.message",
+    "MoveTask": "api.move_task",
+    "MoveFilter": "contract.move_filter",
+    "Queue": "api.queue",
+    "Peeked": "operators.inspect",
+    "QueueMetrics": "operators.metrics",
+    "QueueStatistics": "operators.inspect",
     "ManualClock": "store.clock",
 }
 

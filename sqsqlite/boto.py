@@ -14,11 +14,11 @@ import weakref
 from functools import cache
 from typing import Any, Self, TypedDict, Unpack
 
-from sqsqlite import shapes
+from sqsqlite.actions.dispatch import call
+from sqsqlite.actions.opening import open_store
+from sqsqlite.contract import shapes
+from sqsqlite.contract.names import DEFAULT_BASE_URL, DEFAULT_REGION
 from sqsqlite.errors import SQSError
-from sqsqlite.names import DEFAULT_BASE_URL, DEFAULT_REGION
-from sqsqlite.service.dispatch import call
-from sqsqlite.service.opening import open_store
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
 

@@ -8,8 +8,8 @@ name; the executors read that, each its part. The JDBC driver is found, or fetch
 
 import sys
 
-from sqsqlite.analytics import catalogue, running
-from sqsqlite.analytics.spark import spark_session
+from sqsqlite.spark import catalogue, running
+from sqsqlite.spark.session import spark_session
 
 
 def main(target: str, shared_folder: str, *files: str) -> None:

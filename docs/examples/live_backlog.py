@@ -11,8 +11,8 @@ or cron with `sqsqlite export` does the same for less.
 import sys
 from typing import TYPE_CHECKING
 
-from sqsqlite.analytics import catalogue, running
-from sqsqlite.analytics.spark import spark_session
+from sqsqlite.spark import catalogue, running
+from sqsqlite.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sqsqlite import statements_queues as sql
+from sqsqlite.sql import queues as sql
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction

@@ -4,7 +4,6 @@ import os
 import secrets
 from pathlib import Path
 
-from sqsqlite import statements_file as sql
 from sqsqlite.errors import (
     CannotOpen,
     DiskFull,
@@ -14,8 +13,10 @@ from sqsqlite.errors import (
     ReadOnlyFile,
     StoreError,
 )
-from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
-from sqsqlite.store import ddl, meta, mounts
+from sqsqlite.sql import ddl
+from sqsqlite.sql import file as sql
+from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
+from sqsqlite.store import meta, mounts
 from sqsqlite.store.connections import Connection, connect, disconnect
 from sqsqlite.store.descriptors import USED_UP, none_free
 from sqsqlite.store.driver import dbapi

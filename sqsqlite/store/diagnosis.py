@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from sqsqlite import statements_operations as find
 from sqsqlite.errors import Corrupt, SQSQLiteError
+from sqsqlite.sql import operators as find
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import CORRUPT, ERROR, NOTADB, primary_code

@@ -8,7 +8,7 @@ expire. So the jumps are kept in the file, and a message expires once the clock 
 import json
 from typing import NamedTuple
 
-from sqsqlite.limits import SQS
+from sqsqlite.contract.limits import SQS
 
 # Jumps kept at most: a laptop that boots four times a day makes as many within the longest retention. Each costs a
 # receive some 50 ns for as long as it is within the queue's retention.

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqsqlite import statements_file as sql
 from sqsqlite.errors import Corrupt
+from sqsqlite.sql import file as sql
 from sqsqlite.store.clock import Clock, FileClock, WallClock, boot_ns
 from sqsqlite.store.connections import Connection
 from sqsqlite.store.descriptors import refuse_used_up

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqsqlite.errors import NotAdopted, SchemaTooNew
-from sqsqlite.statements_operations import LIST_SCHEMA_OBJECTS
-from sqsqlite.store import create, ddl
+from sqsqlite.sql import ddl
+from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
+from sqsqlite.store import create
 from sqsqlite.store.alone import alone
 from sqsqlite.store.backup import copy_to
 from sqsqlite.store.connections import Connection, connect, disconnect

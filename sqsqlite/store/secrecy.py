@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqsqlite.errors import Busy
-from sqsqlite.statements_access import FIND_ACCESS_KEY
+from sqsqlite.sql.access import FIND_ACCESS_KEY
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.neutral import run
 

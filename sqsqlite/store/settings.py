@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqsqlite.limits import Limits
-from sqsqlite.receipts import Sealer
+from sqsqlite.contract.limits import Limits
+from sqsqlite.contract.receipts import Sealer
 from sqsqlite.store.jumps import Jumps
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sqsqlite.statements_operations import LIST_TABLES
+from sqsqlite.sql.operators import LIST_TABLES
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import ERROR, primary_code
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from sqsqlite.contract.limits import Limits
+from sqsqlite.contract.receipts import Sealer
 from sqsqlite.errors import (
     DiskFull,
     InputOutputError,
@@ -17,8 +19,6 @@ from sqsqlite.errors import (
     TransactionInProgress,
     UnsettledBatch,
 )
-from sqsqlite.limits import Limits
-from sqsqlite.receipts import Sealer
 from sqsqlite.store import create, driver, foreign, meta, room, secrecy
 from sqsqlite.store.beside import make_folder
 from sqsqlite.store.clock import Clock, FileClock
@@ -86,7 +86,7 @@ class Store:
         self.busy_timeout = busy_timeout
         self.folder = Path(f"{self.path}-sqs")
         self.closed = False
-        # Called with each operation's event (service/dispatch.py): logs, metrics and tracing hang here.
+        # Called with each operation's event (actions/dispatch.py): logs, metrics and tracing hang here.
         self.observers: list[Callable[[Any], None]] = []
         # Queue names whose last receive found nothing: the next one looks before it takes the write lock.
         self.found_empty = Hints()

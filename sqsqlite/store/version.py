@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from sqsqlite import statements_file as sql
 from sqsqlite.errors import Corrupt, SchemaTooNew, SchemaTooOld
-from sqsqlite.store import ddl
+from sqsqlite.sql import ddl
+from sqsqlite.sql import file as sql
 
 
 def schema_version(connection: Any, path: Path) -> int:

@@ -5,8 +5,8 @@ import threading
 import boto3
 from botocore.config import Config
 
-from sqsqlite.service.opening import open_store
-from sqsqlite.wire.server import Server, ServerOptions
+from sqsqlite.actions.opening import open_store
+from sqsqlite.serve.server import Server, ServerOptions
 from tests.behaviour.query_model import query_session
 
 

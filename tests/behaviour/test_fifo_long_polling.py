@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqsqlite.limits import SQS
-from sqsqlite.service import opening
+from sqsqlite.actions import opening
+from sqsqlite.contract.limits import SQS
 from tests.behaviour.bound_queue import BoundQueue
 
 pytestmark = pytest.mark.usefixtures("no_safety_net")

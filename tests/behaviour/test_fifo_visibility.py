@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from sqsqlite.limits import SQS
-from sqsqlite.service import opening
+from sqsqlite.actions import opening
+from sqsqlite.contract.limits import SQS
 from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.refusals import INVALID, does_not_exist, expired, refused
 

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 import sqsqlite
-from sqsqlite.service.check import check
+from sqsqlite.operators.check import check
 from tests.packaging.checkout import ROOT
 
 

@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from sqsqlite.cli import actions
 from sqsqlite.cli.verbs import VERBS
-from sqsqlite.shapes import ACTIONS
+from sqsqlite.contract.shapes import ACTIONS
 from tests.packaging.checkout import ROOT
 
 # Command lines, and the parameters that AWS CLI 1.45 was seen to send for them.

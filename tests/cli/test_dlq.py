@@ -3,8 +3,8 @@
 import pytest
 
 import sqsqlite
-from sqsqlite.service.caller import LOCAL
-from sqsqlite.service.dead_letters import dead_letter_queues, dead_letters
+from sqsqlite.actions.caller import LOCAL
+from sqsqlite.operators.dead_letters import dead_letter_queues, dead_letters
 
 
 def die(queue, *bodies):

@@ -3,8 +3,8 @@
 import pytest
 
 import sqsqlite
-from sqsqlite.service.caller import LOCAL
-from sqsqlite.service.inspect import last_messages
+from sqsqlite.actions.caller import LOCAL
+from sqsqlite.operators.inspect import last_messages
 
 
 @pytest.fixture

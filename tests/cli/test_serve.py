@@ -20,7 +20,7 @@ from sqsqlite.store.driver import dbapi
 from tests.cli.serving import PROGRAM, served
 from tests.clients.endpoint import make_certificates
 from tests.clients.tools import need
-from tests.wire.raw import Connection, json_of
+from tests.serve.raw import Connection, json_of
 
 
 @pytest.fixture
@@ -441,7 +441,7 @@ def test_processes_end_with_a_parent_that_is_killed(path, sqs):
 
 SUPERVISED = """
 import sys
-from sqsqlite.wire.processes import supervise
+from sqsqlite.serve.processes import supervise
 sys.exit(supervise(3, lambda place, ready: {}, print, print))
 """
 

@@ -64,7 +64,7 @@ def test_what_can_t_be_written_is_told_before_spark_starts(run, sqs, words, monk
     def never(**_):
         raise AssertionError
 
-    monkeypatch.setattr("sqsqlite.analytics.spark.spark_session", never)
+    monkeypatch.setattr("sqsqlite.spark.session.spark_session", never)
     refused = run(*words)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith(("--out ", "--parquet "))

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 import sqsqlite
-from sqsqlite.service.check import check
+from sqsqlite.operators.check import check
 from tests.durability.recording import Disk, Said, record
 from tests.store.inspection import rows
 

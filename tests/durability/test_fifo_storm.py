@@ -5,7 +5,7 @@ import random
 import pytest
 
 import sqsqlite
-from sqsqlite.service.check import check
+from sqsqlite.operators.check import check
 from tests.durability.fifo_judge import FifoJudge
 from tests.durability.fifo_storm import QUEUE, VISIBILITY_TIMEOUT
 from tests.durability.listening import listen

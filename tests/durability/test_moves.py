@@ -5,8 +5,8 @@ import time
 import pytest
 
 import sqsqlite
-from sqsqlite.engine.move import LEASE_MS, leave_moves, move_chunk, next_move_at
-from sqsqlite.service.check import check
+from sqsqlite.actions.move import LEASE_MS, leave_moves, move_chunk, next_move_at
+from sqsqlite.operators.check import check
 from sqsqlite.store import upkeep
 from tests.store.full_disks import fill_with_sends, small_disk
 from tests.store.processes import Program

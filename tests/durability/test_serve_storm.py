@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import sqsqlite
-from sqsqlite.service.check import check
+from sqsqlite.operators.check import check
 from tests.durability.judge import Judge
 from tests.durability.listening import listen
 from tests.durability.serve_storm import EMBEDDED, PROGRAM, SERVER, SOCKET

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 import sqsqlite
 from sqsqlite.migrations import write_ddl
-from sqsqlite.store import ddl, migrate
+from sqsqlite.sql import ddl
+from sqsqlite.store import migrate
 from sqsqlite.store.driver import dbapi
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.service.check import check
+from sqsqlite.operators.check import check
 from sqsqlite.store import migrate
 from tests.cli.runs import runner_on
 

@@ -10,8 +10,8 @@ from botocore.exceptions import ClientError
 
 import sqsqlite
 from sqsqlite import SQS, ManualClock, Queue, boto
-from sqsqlite.engine.move import move_chunk, next_move_at
-from sqsqlite.engine.sweep import sweep_chunk
+from sqsqlite.actions.move import move_chunk, next_move_at
+from sqsqlite.actions.sweep import sweep_chunk
 from sqsqlite.errors import SQSError
 from sqsqlite.store.upkeep import Upkeep
 

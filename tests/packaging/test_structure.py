@@ -16,50 +16,14 @@ LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
-    (
-        "_api",
-        "_client",
-        "_message",
-        "_move_task",
-        "_paginate",
-        "_queue",
-        "_queue_settings",
-        "analytics",
-        "boto",
-        "consumer",
-        "wire",
-    ),
-    ("service",),
-    ("engine",),
-    ("store",),
-    ("schema", "migrations"),
-    # Leaves. The SQL is text and imports nothing, so the store may take its own statements from there too.
-    (
-        "digests",
-        "errors",
-        "limits",
-        "message_attributes",
-        "move_filter",
-        "names",
-        "parameters",
-        "policy",
-        "policy_permissions",
-        "prepared",
-        "queue_attributes",
-        "receipts",
-        "reporting_views",
-        "requests",
-        "responses",
-        "shapes",  # parameters to requests and back: the doors and the service call it alike
-        "statements",
-        "statements_access",
-        "statements_fifo",
-        "statements_file",
-        "statements_metrics",
-        "statements_moves",
-        "statements_operations",
-        "statements_queues",
-    ),
+    ("api", "boto", "serve", "spark"),  # the doors
+    ("operators",),
+    ("access",),
+    ("actions",),
+    ("store", "migrations"),
+    # The SQL is text and imports nothing of the others.
+    ("sql", "contract"),
+    ("errors",),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -71,8 +35,8 @@ HEAVY = {
     "click": {"cli"},
     "jmespath": set(),
     "pyspark": set(),
-    "sqlalchemy": {"migrations", "schema"},
-    "uvicorn": {"wire"},
+    "sqlalchemy": {"migrations", "sql"},
+    "uvicorn": {"serve"},
 }
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
@@ -86,7 +50,7 @@ def all_imports() -> list[tuple[str, Import]]:
 
 
 def room(module: str) -> str:
-    """`engine` for sqsqlite.engine.send, empty for sqsqlite."""
+    """`actions` for sqsqlite.actions.send, empty for sqsqlite."""
     return (*module.split("."), "")[1]
 
 

@@ -4,14 +4,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sqsqlite import (
-    statements,
-    statements_access,
-    statements_fifo,
-    statements_file,
-    statements_moves,
-    statements_queues,
-)
+from sqsqlite.sql import access as statements_access
+from sqsqlite.sql import fifo as statements_fifo
+from sqsqlite.sql import file as statements_file
+from sqsqlite.sql import messages as statements
+from sqsqlite.sql import moves as statements_moves
+from sqsqlite.sql import queues as statements_queues
 
 _COMMENT = re.compile(r"--[^\n]*")
 _PARAMETER = re.compile(r":([a-z_][a-z_0-9]*)")

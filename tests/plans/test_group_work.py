@@ -7,7 +7,7 @@ have left them: sending a hundred thousand messages would take a minute.
 import pytest
 
 import sqsqlite
-from sqsqlite.service.check import check
+from sqsqlite.operators.check import check
 from tests.store.inspection import assert_whole
 
 NUMBERS = """

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 import sqsqlite
-from sqsqlite.service.caller import LOCAL
-from sqsqlite.service.inspect import last_messages, messages
+from sqsqlite.actions.caller import LOCAL
+from sqsqlite.operators.inspect import last_messages, messages
 
 STEPS_A_TICK = 50
 

@@ -8,7 +8,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.errors import Corrupt
-from sqsqlite.service.backup import backup, restore
+from sqsqlite.operators.backup import backup, restore
 from sqsqlite.store import migrate
 from sqsqlite.store.driver import dbapi
 

@@ -6,7 +6,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.errors import DiskFull
-from sqsqlite.service.check import check
+from sqsqlite.operators.check import check
 from sqsqlite.store.driver import dbapi
 from tests.store.full_disks import fill_by_another_program, small_disk
 from tests.store.inspection import assert_whole, rows

@@ -10,7 +10,8 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.store import create, ddl
+from sqsqlite.sql import ddl
+from sqsqlite.store import create
 from sqsqlite.store.create import APPLICATION_ID
 from sqsqlite.store.driver import dbapi
 from tests.store.inspection import assert_whole, bodies

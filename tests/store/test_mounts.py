@@ -8,8 +8,8 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.analytics.facts import take_facts
-from sqsqlite.service import backup as backups
+from sqsqlite.operators import backup as backups
+from sqsqlite.spark.facts import take_facts
 from sqsqlite.store import migrate, mounts
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
@@ -79,8 +79,8 @@ def test_mounted_backup_can_be_read(shop, tmp_path):
         sqs.queue("orders").send("hello")
         backups.backup(sqs._store, tmp_path / "orders.backup")
     source = """
-from sqsqlite.analytics.facts import take_facts
-from sqsqlite.service import backup
+from sqsqlite.spark.facts import take_facts
+from sqsqlite.operators import backup
 say(take_facts([sys.argv[1]], sys.argv[2]).messages)
 say(backup.restore(sys.argv[1], sys.argv[3]) > 0)
 """

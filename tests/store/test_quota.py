@@ -103,7 +103,7 @@ def test_commit_that_meets_the_limit_left_nothing_behind(shop):
 
 BACKUP = """
 import os, resource, sqsqlite
-from sqsqlite.service import backup
+from sqsqlite.operators import backup
 sqs = sqsqlite.connect(sys.argv[1])
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))

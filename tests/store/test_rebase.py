@@ -7,8 +7,8 @@ import time
 import pytest
 
 import sqsqlite
-from sqsqlite.service.backup import backup, restore
-from sqsqlite.service.dead_letters import dead_letter_queues, dead_letters
+from sqsqlite.operators.backup import backup, restore
+from sqsqlite.operators.dead_letters import dead_letter_queues, dead_letters
 from sqsqlite.store import upkeep
 from sqsqlite.store.clock import FileClock
 from tests.store.inspection import assert_whole, bodies, rows

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 import sqsqlite
-from sqsqlite.service.keys import add_key, list_keys, remove_key, rotate_key
-from sqsqlite.statements_access import LIST_ACCESS_KEYS
+from sqsqlite.access.keys import add_key, list_keys, remove_key, rotate_key
+from sqsqlite.sql.access import LIST_ACCESS_KEYS
 from tests.store.processes import Program
 
 ACCOUNT = "111122223333"
@@ -97,7 +97,7 @@ def test_files_are_closed_to_others_under_a_c_library_that_follows_links_only(pa
 
 ADD_WITHOUT_PROC = """
 import os, sqsqlite, subprocess
-from sqsqlite.service.keys import add_key
+from sqsqlite.access.keys import add_key
 subprocess.run(["mount", "-t", "tmpfs", "none", "/proc"], check=True)
 with sqsqlite.connect(sys.argv[1]) as sqs:
     sqs._store.write(add_key, "111122223333", "")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sqsqlite.digests import (
+from sqsqlite.contract.digests import (
     attributes_size_bytes,
     encode_body,
     has_valid_characters,
@@ -11,8 +11,8 @@ from sqsqlite.digests import (
     message_size_bytes,
     utf8_length,
 )
+from sqsqlite.contract.message_attributes import MessageAttributeValue
 from sqsqlite.errors import InvalidMessageContents
-from sqsqlite.message_attributes import MessageAttributeValue
 
 
 def text(value, data_type="String"):

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from sqsqlite.limits import NATIVE, SQS, Range
+from sqsqlite.contract.limits import NATIVE, SQS, Range
 
 
 @pytest.mark.parametrize(("number", "inside"), [(-1, False), (0, True), (900, True), (901, False)])

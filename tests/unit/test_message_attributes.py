@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from sqsqlite.errors import InvalidParameterValue, UnsupportedOperation
-from sqsqlite.limits import SQS
-from sqsqlite.message_attributes import (
+from sqsqlite.contract.limits import SQS
+from sqsqlite.contract.message_attributes import (
     MessageAttributeValue,
     check_attributes,
     check_system_attributes,
     load_attributes,
     store_attributes,
 )
+from sqsqlite.errors import InvalidParameterValue, UnsupportedOperation
 
 
 def text(value, data_type="String"):

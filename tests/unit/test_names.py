@@ -2,8 +2,8 @@
 
 import pytest
 
+from sqsqlite.contract.names import check_queue_name, is_queue_arn, queue_arn, queue_name, queue_url
 from sqsqlite.errors import InvalidAttributeName, InvalidParameterValue, QueueDoesNotExist
-from sqsqlite.names import check_queue_name, is_queue_arn, queue_arn, queue_name, queue_url
 
 ACCOUNT = "123456789012"
 

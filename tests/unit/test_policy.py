@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from sqsqlite.contract.limits import SQS
+from sqsqlite.contract.policy import check_policy, quota_exceeded, read_policy
 from sqsqlite.errors import InvalidAttributeValue
-from sqsqlite.limits import SQS
-from sqsqlite.policy import check_policy, quota_exceeded, read_policy
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:q"
 ALLOW = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": ARN}

@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from sqsqlite.errors import InvalidAttributeValue, InvalidParameterValue, OverLimit
-from sqsqlite.limits import SQS
-from sqsqlite.policy import check_policy
-from sqsqlite.policy_permissions import (
+from sqsqlite.contract.limits import SQS
+from sqsqlite.contract.policy import check_policy
+from sqsqlite.contract.policy_permissions import (
     GRANTABLE,
     OWNER_ONLY,
     check_permission,
     with_permission,
     without_permission,
 )
-from sqsqlite.shapes import ACTIONS
+from sqsqlite.contract.shapes import ACTIONS
+from sqsqlite.errors import InvalidAttributeValue, InvalidParameterValue, OverLimit
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:q"
 JANE, JOE = "111122223333", "444455556666"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from sqsqlite.contract.limits import NATIVE, SQS
+from sqsqlite.contract.message_attributes import MessageAttributeValue
+from sqsqlite.contract.prepared import check_fifo_identifiers, check_queue_type, prepare_message
 from sqsqlite.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter
-from sqsqlite.limits import NATIVE, SQS
-from sqsqlite.message_attributes import MessageAttributeValue
-from sqsqlite.prepared import check_fifo_identifiers, check_queue_type, prepare_message
 
 CITY = {"City": MessageAttributeValue(data_type="String", string_value="Zürich")}
 TRACE = {"AWSTraceHeader": MessageAttributeValue(data_type="String", string_value="Root=1")}

@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from sqsqlite import schema
-from sqsqlite.errors import InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
-from sqsqlite.limits import NATIVE, SQS
-from sqsqlite.queue_attributes import (
+from sqsqlite.contract.limits import NATIVE, SQS
+from sqsqlite.contract.queue_attributes import (
     DEFAULTS,
     FIFO_DEFAULTS,
     different_attribute,
@@ -16,6 +14,8 @@ from sqsqlite.queue_attributes import (
     redrive_policy_error,
     render_attributes,
 )
+from sqsqlite.errors import InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
+from sqsqlite.sql import schema
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 DEAD = "arn:aws:sqs:us-east-1:000000000000:dead"

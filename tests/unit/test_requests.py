@@ -4,10 +4,11 @@ import botocore.session
 import msgspec
 import pytest
 
-from sqsqlite import errors, responses
-from sqsqlite.limits import NATIVE, SQS
-from sqsqlite.requests import Request, SendMessageBatchRequestEntry
-from sqsqlite.shapes import ACTIONS, parse
+from sqsqlite import errors
+from sqsqlite.contract import responses
+from sqsqlite.contract.limits import NATIVE, SQS
+from sqsqlite.contract.requests import Request, SendMessageBatchRequestEntry
+from sqsqlite.contract.shapes import ACTIONS, parse
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
 URL = "http://localhost:9324/000000000000/orders"

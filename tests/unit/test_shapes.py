@@ -9,10 +9,11 @@ import pytest
 from botocore.exceptions import ParamValidationError as BotocoreError
 from botocore.validate import ParamValidator
 
-from sqsqlite import errors, responses
-from sqsqlite.limits import SQS
-from sqsqlite.message_attributes import MessageAttributeValue
-from sqsqlite.shapes import ACTIONS, parse, parse_json, to_dict
+from sqsqlite import errors
+from sqsqlite.contract import responses
+from sqsqlite.contract.limits import SQS
+from sqsqlite.contract.message_attributes import MessageAttributeValue
+from sqsqlite.contract.shapes import ACTIONS, parse, parse_json, to_dict
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
 SEND = {"QueueUrl": "q", "MessageBody": "x"}

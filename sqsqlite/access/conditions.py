@@ -1,0 +1,227 @@
+"""The Condition element of a policy, held against the circumstances of a request.
+
+A condition holds, does not hold, or can't be told (None): a key that is not known here, an operator or a value that
+can't be read. What can't be told refuses: no Allow holds by it, and every Deny does.
+Source: IAM user guide, "IAM JSON policy elements: Condition operators", "AWS global condition context keys".
+"""
+
+import ipaddress
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from sqsqlite.access.wildcards import Wildcards
+from sqsqlite.contract.policy import Conditions, Scalar
+
+Test = Callable[[str], bool]
+"""Whether a value is one of those that a condition wants. Raises ValueError if it can't be compared with them."""
+
+# Keys that a request never has here, because only Amazon's own services set them.
+NEVER_SET = frozenset({"aws:sourcearn", "aws:sourceaccount"})
+# Those that a request may lack: a user, where the account itself asks; an address, on a socket that has none.
+SOMETIMES_SET = frozenset({"aws:username", "aws:sourceip"})
+
+_split = re.compile(
+    r"(?:for(?P<quantity>all|any)values?:)?(?P<name>[a-z]+?)(?P<if_exists>ifexists)?"
+).fullmatch
+
+
+class Condition(NamedTuple):
+    """A key's condition, compiled: its values are read once, not with each request.
+
+    Attributes:
+        key: in lower case.
+        quantity: `any` or `all` of a key's values; None: without a word of that.
+        null_wanted: the values of Null, in lower case, which asks whether the key is missing; None: another operator.
+        test: None: the operator or a value can't be read.
+    """
+
+    key: str
+    is_negated: bool
+    quantity: str | None
+    is_if_exists: bool
+    null_wanted: frozenset[str] | None
+    test: Test | None
+    has_variable: bool
+
+    def holds(self, context: Mapping[str, str]) -> bool | None:
+        """Whether it holds; None: that can't be told."""
+        given = context.get(self.key)
+        if given is None and self.key not in NEVER_SET | SOMETIMES_SET:
+            return None
+        if self.has_variable:
+            return None
+        if self.null_wanted is not None:
+            return str(given is None).lower() in self.null_wanted
+        if self.test is None:
+            return None
+        if given is None:
+            if self.is_if_exists or self.quantity == "all":
+                return True
+            return self.is_negated and self.quantity is None
+        try:
+            return self.test(given) != self.is_negated
+        except ValueError:
+            return None
+
+
+def compiled(conditions: Conditions) -> tuple[Condition, ...]:
+    """The conditions of a statement."""
+    return tuple(
+        _compiled(name.lower(), key.lower(), wanted)
+        for name, keys in conditions.items()
+        for key, wanted in keys.items()
+    )
+
+
+def holds(conditions: Iterable[Condition], context: Mapping[str, str]) -> bool | None:
+    """Whether all conditions hold; None: that can't be told.
+
+    Args:
+        context: values by key in lower case.
+    """
+    return all_of(condition.holds(context) for condition in conditions)
+
+
+def all_of(parts: Iterable[bool | None]) -> bool | None:
+    """False if one is, else None if one is, else True."""
+    untold = False
+    for part in parts:
+        if part is False:
+            return False
+        untold = untold or part is None
+    return None if untold else True
+
+
+def _compiled(operation: str, key: str, wanted: Scalar | list[Scalar]) -> Condition:
+    texts = [_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+    match = _split(operation)
+    name = "" if match is None else match["name"]
+    return Condition(
+        key,
+        "not" in name,
+        None if match is None else match["quantity"],
+        match is not None and match["if_exists"] is not None,
+        frozenset(text.lower() for text in texts) if name == "null" else None,
+        _test(name.replace("not", "", 1), texts),
+        any("${" in text for text in texts),
+    )
+
+
+def _test(name: str, texts: list[str]) -> Test | None:
+    make = _TESTS.get(name)
+    try:
+        return None if make is None else make(texts)
+    except ValueError:
+        return None
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _instant(text: str) -> float:
+    """Seconds since 1970, of ISO 8601 or of themselves."""
+    if text.isdecimal() and len(text) != len("YYYY"):
+        return float(text)
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _as_bool(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _as_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    address = ipaddress.ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+# --- operators: from the values wanted to the test of the one given
+
+
+def _equal(read: Callable[[str], object]) -> Callable[[list[str]], Test]:
+    def make(texts: list[str]) -> Test:
+        wanted = {read(text) for text in texts}
+        return lambda given: read(given) in wanted
+
+    return make
+
+
+def _like(texts: list[str]) -> Test:
+    patterns = Wildcards(texts)
+    return lambda given: bool(patterns.matching(given))
+
+
+def _like_arn(texts: list[str]) -> Test:
+    """Part by part: a star does not reach over a colon, but in the last of the six."""
+    split = [text.split(":", 5) for text in texts]
+    if any(len(parts) != 6 for parts in split):
+        raise ValueError(texts)
+    columns = [Wildcards(parts[place] for parts in split) for place in range(6)]
+
+    def test(given: str) -> bool:
+        parts = given.split(":", 5)
+        if len(parts) != 6:
+            return False
+        found = [column.matching(part) for column, part in zip(columns, parts, strict=True)]
+        return bool(set.intersection(*found))
+
+    return test
+
+
+def _within(texts: list[str]) -> Test:
+    networks = [ipaddress.ip_network(text, strict=False) for text in texts]
+
+    def test(given: str) -> bool:
+        address = _as_address(given)
+        return any(address in network for network in networks)
+
+    return test
+
+
+def _ordered(read: Callable[[str], float], prefix: str) -> dict[str, Callable[[list[str]], Test]]:
+    """Any of the values: the greatest decides for less, the least for greater."""
+
+    def compared(
+        compare: Callable[[float, float], bool], choose: Callable[[list[float]], float]
+    ) -> Callable[[list[str]], Test]:
+        def make(texts: list[str]) -> Test:
+            limit = choose([read(text) for text in texts])
+            return lambda given: compare(read(given), limit)
+
+        return make
+
+    return {
+        f"{prefix}equals": _equal(read),
+        f"{prefix}lessthan": compared(operator.lt, max),
+        f"{prefix}lessthanequals": compared(operator.le, max),
+        f"{prefix}greaterthan": compared(operator.gt, min),
+        f"{prefix}greaterthanequals": compared(operator.ge, min),
+    }
+
+
+_TESTS: dict[str, Callable[[list[str]], Test]] = {
+    "stringequals": _equal(str),
+    "stringequalsignorecase": _equal(str.lower),
+    "stringlike": _like,
+    "bool": _equal(_as_bool),
+    "ipaddress": _within,
+    "arnequals": _like_arn,
+    "arnlike": _like_arn,
+    **_ordered(_number, "numeric"),
+    **_ordered(_instant, "date"),
+}

@@ -1,0 +1,141 @@
+"""The table of actions: each request, whatever door it came through, is executed here."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.actions import leases, lookup, messages, move_tasks, permissions, queues, receive, tags
+from sqsqlite.actions.caller import LOCAL, Caller
+from sqsqlite.contract import requests, shapes
+from sqsqlite.errors import SQSError, UnsupportedOperation
+
+if TYPE_CHECKING:
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.store import Store
+
+WRITES: dict[type, Callable[..., Any]] = {
+    requests.CreateQueue: queues.create_queue,
+    requests.DeleteQueue: queues.delete_queue,
+    requests.PurgeQueue: queues.purge_queue,
+    requests.SetQueueAttributes: queues.set_queue_attributes,
+    requests.TagQueue: tags.tag_queue,
+    requests.UntagQueue: tags.untag_queue,
+    requests.AddPermission: permissions.add_permission,
+    requests.RemovePermission: permissions.remove_permission,
+    requests.SendMessage: messages.send_message,
+    requests.SendMessageBatch: messages.send_message_batch,
+    requests.DeleteMessage: leases.delete_message,
+    requests.DeleteMessageBatch: leases.delete_message_batch,
+    requests.ChangeMessageVisibility: leases.change_message_visibility,
+    requests.ChangeMessageVisibilityBatch: leases.change_message_visibility_batch,
+    requests.StartMessageMoveTask: move_tasks.start_message_move_task,
+    requests.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
+}
+
+READS: dict[type, Callable[..., Any]] = {
+    requests.GetQueueUrl: queues.get_queue_url,
+    requests.ListQueues: queues.list_queues,
+    requests.ListDeadLetterSourceQueues: queues.list_dead_letter_source_queues,
+    requests.GetQueueAttributes: queues.get_queue_attributes,
+    requests.ListQueueTags: tags.list_queue_tags,
+    requests.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One operation, as those who observe the store hear of it after it was answered.
+
+    Attributes:
+        action: SQS's name of it.
+        request: what was asked.
+        response: what was answered, None after an error.
+        error: the error, if it was one.
+        seconds: how long it took, waiting for messages included.
+    """
+
+    action: str
+    request: Any
+    response: Any
+    error: Exception | None
+    seconds: float
+
+
+def execute(
+    store: "Store", request: Any, caller: Caller = LOCAL, connection: "Connection | None" = None
+) -> Any:
+    """Carry a request out: in one transaction, or in the caller's, and tell the observers.
+
+    Args:
+        connection: an application's connection whose transaction the operation joins.
+
+    Raises:
+        SQSError: what SQS would answer.
+        StoreError: what befell the file.
+    """
+    if not store.observers:
+        return _execute(store, request, caller, connection)
+    started = time.perf_counter()
+    response = error = None
+    try:
+        response = _execute(store, request, caller, connection)
+        return response
+    except Exception as caught:
+        error = caught
+        raise
+    finally:
+        tell(store, request, response, error, time.perf_counter() - started)
+
+
+def tell(store: "Store", request: Any, response: Any, error: Exception | None, seconds: float) -> None:
+    """Tell the observers of an operation that is over."""
+    if store.observers:
+        event = Event(type(request).action, request, response, error, seconds)
+        for observe in store.observers:
+            observe(event)
+
+
+def _execute(store: "Store", request: Any, caller: Caller, connection: "Connection | None") -> Any:
+    kind = type(request)
+    operation = WRITES.get(kind)
+    if operation is not None:
+        if connection is not None:
+            return store.join(connection, operation, request, caller)
+        return store.write(operation, request, caller)
+    if kind is requests.ReceiveMessage:
+        if connection is not None:
+            return store.join(connection, receive.claim_within, request, caller)
+        return receive.receive_message(store, request, caller)
+    return execute_read(store, request, caller, connection)
+
+
+def execute_read(store: "Store", request: Any, caller: Caller, connection: "Connection | None" = None) -> Any:
+    """An action that changes nothing: in one snapshot, or in the caller's transaction. Observers are not told."""
+    operation = READS.get(type(request))
+    if operation is None:
+        raise UnsupportedOperation(f"{type(request).action} is not supported by this version.")
+    with store.reading(connection) as reader:
+        return operation(reader, request, caller, store.settings, store.clock.now_ms())
+
+
+def call(
+    store: "Store",
+    kind: type,
+    parameters: Mapping[str, Any],
+    caller: Caller = LOCAL,
+    connection: "Connection | None" = None,
+) -> Any:
+    """Make the request of AWS-cased parameters and execute it.
+
+    A queue that does not exist is told before anything else that is wrong with the request, as SQS does.
+    """
+    try:
+        request: Any = shapes.parse(kind, parameters, store.settings.limits)
+    except SQSError:
+        url = parameters.get("QueueUrl")
+        if isinstance(url, str) and url:
+            with store.reading(connection) as reader:
+                lookup.find(reader.execute, url, caller)
+        raise
+    return execute(store, request, caller, connection)

@@ -1,0 +1,252 @@
+"""Message move tasks: start, list, cancel. `actions/move.py` carries them out, chunk by chunk, after the commit."""
+
+import base64
+import binascii
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.actions import lookup
+from sqsqlite.actions.move import CANCELLED, RUNNING, end, first_due_at
+from sqsqlite.actions.queues import exact_counts
+from sqsqlite.contract.names import is_queue_arn, queue_arn
+from sqsqlite.contract.responses import (
+    CancelMessageMoveTaskResponse,
+    ListMessageMoveTasksResponse,
+    ListMessageMoveTasksResultEntry,
+    StartMessageMoveTaskResponse,
+)
+from sqsqlite.errors import InvalidParameterValue, OverLimit, QueueDoesNotExist, ResourceNotFoundException
+from sqsqlite.sql import moves as sql
+
+if TYPE_CHECKING:
+    from sqsqlite.actions.caller import Caller
+    from sqsqlite.contract import requests
+    from sqsqlite.contract.move_filter import MoveFilter
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.settings import Settings
+    from sqsqlite.store.transaction import Transaction
+
+# Of each source: as many as can be listed.
+_KEPT = 10
+_BAD_HANDLE = "Value for parameter TaskHandle is invalid."
+
+
+def start_message_move_task(
+    tx: "Transaction",
+    request: "requests.StartMessageMoveTask",
+    caller: "Caller",
+    move_filter: "MoveFilter | None" = None,
+) -> StartMessageMoveTaskResponse:
+    """Begin to move a dead-letter queue's visible messages, those sent so far: to one queue, or each to its source.
+
+    Args:
+        move_filter: take only some of them. Ours: SQS has no such parameter.
+
+    Raises:
+        ResourceNotFoundException: there is no such source or destination.
+        InvalidParameterValue: the source is nobody's dead-letter queue, or has a task already; the destination is the
+            source, or of the other type.
+        OverLimit: 100 tasks of the account are active.
+    Source: API_StartMessageMoveTask.
+    """
+    source = check_start(tx.execute, tx.settings, request, caller)
+    task_id = str(uuid.uuid4())
+    tx.execute(
+        sql.INSERT_MOVE_TASK,
+        {
+            "task_id": task_id,
+            "account_id": caller.account_id,
+            "source_arn": request.source_arn,
+            "source_epoch_id": source["epoch_id"],
+            "destination_arn": request.destination_arn,
+            "filter": None if move_filter is None else move_filter.to_json(),
+            "max_messages_per_second": request.max_number_of_messages_per_second,
+            "now_ms": tx.now_ms,
+            "last_message_id": tx.execute(sql.SELECT_LAST_MESSAGE_ID).fetchone()[0],
+            "to_move_count": _visible_count(tx, source),
+            "due_at": first_due_at(request.max_number_of_messages_per_second, tx.now_ms),
+        },
+    )
+    tx.execute(sql.DELETE_OLD_MOVE_TASKS, {"source_arn": request.source_arn, "kept": _KEPT})
+    tx.moves = True
+    return StartMessageMoveTaskResponse(task_handle=_handle(task_id, request.source_arn))
+
+
+def check_start(
+    execute: Any, settings: "Settings", request: "requests.StartMessageMoveTask", caller: "Caller"
+) -> dict[str, Any]:
+    """Whether the task could start now: the source's whole row. Raises as `start_message_move_task`."""
+    source = _find(execute, settings, request.source_arn, caller, "SourceArn")
+    if execute(sql.FIND_SOURCE_OF_DEAD_LETTERS, {"arn": request.source_arn}).fetchone() is None:
+        raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
+    if request.destination_arn is not None:
+        _check_destination(execute, settings, request.destination_arn, source, caller)
+    if execute(sql.FIND_ACTIVE_MOVE_TASK, {"source_arn": request.source_arn}).fetchone() is not None:
+        raise InvalidParameterValue(
+            "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
+        )
+    limit = settings.limits.move_task_count
+    if execute(sql.COUNT_ACTIVE_MOVE_TASKS, {"account_id": caller.account_id}).fetchone()[0] >= limit:
+        raise OverLimit(f"{limit} message movement tasks are active, the maximum allowed is {limit}.")
+    return source
+
+
+def _find(execute: Any, settings: "Settings", arn: str, caller: "Caller", parameter: str) -> dict[str, Any]:
+    """The queue's whole row. The whole ARN must be its own: another region's names a queue of somewhere else."""
+    missing = ResourceNotFoundException(
+        f"The resource that you specified for the {parameter} parameter doesn't exist."
+    )
+    try:
+        row = lookup.find_row(execute, arn, caller)
+    except QueueDoesNotExist:
+        raise missing from None
+    if arn != queue_arn(settings.region, caller.account_id, row["name"]):
+        raise missing
+    return row
+
+
+def _check_destination(
+    execute: Any, settings: "Settings", arn: str, source: dict[str, Any], caller: "Caller"
+) -> None:
+    if not is_queue_arn(arn):
+        raise InvalidParameterValue(
+            "You must use this format to specify the DestinationArn: "
+            "arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
+        )
+    destination = _find(execute, settings, arn, caller, "DestinationArn")
+    if destination["id"] == source["id"]:
+        raise _bad_destination(arn, "Destination must not be the source queue itself.")
+    if destination["fifo"] != source["fifo"]:
+        raise _bad_destination(arn, "Destination must be same type of queue as the source.")
+
+
+def _bad_destination(arn: str, reason: str) -> InvalidParameterValue:
+    return InvalidParameterValue(f"Value {arn} for parameter DestinationArn is invalid. Reason: {reason}")
+
+
+def _visible_count(tx: "Transaction", source: dict[str, Any]) -> int:
+    """With what this very transaction has changed, which the counts' row does not show yet."""
+    visible = exact_counts(tx.connection, source, tx.now_ms, tx.settings.jumps)[0]
+    delta = tx.deltas.get(source["epoch_id"])
+    return visible if delta is None else visible + delta.messages - delta.in_flight - delta.delayed
+
+
+def list_message_move_tasks(
+    connection: "Connection",
+    request: "requests.ListMessageMoveTasks",
+    caller: "Caller",
+    settings: "Settings",
+    now_ms: int,
+) -> ListMessageMoveTasksResponse:
+    """The latest tasks of a source, the newest first: one unless MaxResults says more.
+
+    Raises:
+        ResourceNotFoundException: there is no such queue.
+    Source: API_ListMessageMoveTasks.
+    """
+    return ListMessageMoveTasksResponse(
+        results=[entry for _, entry in list_tasks(connection.execute, settings, request, caller)]
+    )
+
+
+def list_tasks(
+    execute: Any, settings: "Settings", request: "requests.ListMessageMoveTasks", caller: "Caller"
+) -> list[tuple[str, ListMessageMoveTasksResultEntry]]:
+    """With the handle of each, which SQS shows of running ones alone. Raises as `list_message_move_tasks`."""
+    _find(execute, settings, request.source_arn, caller, "SourceArn")
+    asked = {"source_arn": request.source_arn, "max_results": request.max_results or 1}
+    rows = execute(sql.LIST_MOVE_TASKS, asked).fetchall()
+    return [(_handle(row[0], request.source_arn), _entry(*row)) for row in rows]
+
+
+def _entry(
+    task_id: str,
+    status: str,
+    source_arn: str,
+    destination_arn: str | None,
+    max_messages_per_second: int | None,
+    moved_count: int,
+    to_move_count: int,
+    failure_reason: str | None,
+    started_at: int,
+) -> ListMessageMoveTasksResultEntry:
+    return ListMessageMoveTasksResultEntry(
+        task_handle=_handle(task_id, source_arn) if status == RUNNING else None,
+        status=status,
+        source_arn=source_arn,
+        destination_arn=destination_arn,
+        max_number_of_messages_per_second=max_messages_per_second,
+        approximate_number_of_messages_moved=moved_count,
+        approximate_number_of_messages_to_move=to_move_count,
+        # A running task notes why a message had to stay, and fails with it at its end.
+        failure_reason=None if status == RUNNING else failure_reason,
+        started_timestamp=started_at,
+    )
+
+
+def cancel_message_move_task(
+    tx: "Transaction", request: "requests.CancelMessageMoveTask", caller: "Caller"
+) -> CancelMessageMoveTaskResponse:
+    """Stop a running task. It is CANCELLED at once: no chunk is under way while another transaction writes.
+
+    Raises:
+        InvalidParameterValue: the handle is none.
+        ResourceNotFoundException: its source does not exist, or no such task does, or it is over.
+    Source: API_CancelMessageMoveTask.
+    """
+    task_id, source_arn = _read_handle(request.task_handle)
+    _find(tx.execute, tx.settings, source_arn, caller, "SourceArn")
+    row = tx.execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
+    task = None if row is None else _entry(*row)
+    if task is None or task.source_arn != source_arn:
+        raise ResourceNotFoundException("Task does not exist.")
+    if task.status != RUNNING:
+        raise ResourceNotFoundException(
+            f"Task is {task.status}: only a task that is RUNNING can be cancelled."
+        )
+    end(tx, task_id, CANCELLED)
+    moved_count = task.approximate_number_of_messages_moved
+    return CancelMessageMoveTaskResponse(approximate_number_of_messages_moved=moved_count)
+
+
+def find_task(execute: Any, handle: str) -> ListMessageMoveTasksResultEntry | None:
+    """The task of a handle, also one that is over; None: it is no longer known.
+
+    Raises:
+        InvalidParameterValue: the handle is none.
+    """
+    task_id, _ = _read_handle(handle)
+    row = execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
+    return None if row is None else _entry(*row)
+
+
+def list_origins(execute: Any, source_arn: str, caller: "Caller") -> list[str]:
+    """The ARNs of the queues where the messages in a dead-letter queue died; none if there is no such queue."""
+    try:
+        source = lookup.find(execute, source_arn, caller)
+    except QueueDoesNotExist:
+        return []
+    return [arn for (arn,) in execute(sql.LIST_ORIGINS, {"epoch_id": source.epoch_id}).fetchall()]
+
+
+def _handle(task_id: str, source_arn: str) -> str:
+    text = json.dumps({"taskId": task_id, "sourceArn": source_arn}, separators=(",", ":"))
+    return base64.b64encode(text.encode()).decode()
+
+
+def _read_handle(handle: str) -> tuple[str, str]:
+    """Task id and source ARN."""
+    try:
+        parts = json.loads(base64.b64decode(handle, validate=True))
+        task_id, source_arn = parts["taskId"], parts["sourceArn"]
+    except (binascii.Error, ValueError, LookupError, TypeError, RecursionError):
+        raise InvalidParameterValue(_BAD_HANDLE) from None
+    if not (_is_text(task_id) and _is_text(source_arn)):
+        raise InvalidParameterValue(_BAD_HANDLE)
+    return task_id, source_arn
+
+
+def _is_text(part: object) -> bool:
+    """Half of a surrogate pair, which JSON may have, is none."""
+    return isinstance(part, str) and not any("\ud800" <= letter <= "\udfff" for letter in part)

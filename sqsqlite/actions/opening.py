@@ -1,0 +1,66 @@
+"""Opening a file: the options every door offers, checked once."""
+
+import os
+import re
+from dataclasses import replace
+
+from sqsqlite.actions.move import leave_moves, move_chunk, next_move_at
+from sqsqlite.actions.sweep import sweep_chunk
+from sqsqlite.contract import limits as quotas
+from sqsqlite.contract.names import DEFAULT_REGION
+from sqsqlite.store.clock import Clock
+from sqsqlite.store.store import Store
+from sqsqlite.store.upkeep import Chores
+
+COMPAT = ("docs", "aws")
+CHORES = Chores(sweep_chunk, next_move_at, move_chunk, leave_moves)
+LIMITS = {"sqs": quotas.SQS, "native": quotas.NATIVE}
+
+
+def _is_region(given: object) -> bool:
+    """Whether the ARN of a queue with it can be read again (names.py)."""
+    return isinstance(given, str) and re.fullmatch(r"[a-z0-9-]+", given) is not None
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    synchronous: str = "FULL",
+    compat: str = "docs",
+    limits: str = "sqs",
+    busy_timeout: float = 30.0,
+    adopt: bool = False,
+    clock: Clock | None = None,
+    region: str = DEFAULT_REGION,
+) -> Store:
+    """Open a queue's file; `sqsqlite.connect` says what the options mean.
+
+    Raises:
+        ValueError: an option that is none of those allowed.
+        StoreError: the file can't be used as it is.
+    """
+    if compat not in COMPAT:
+        raise ValueError(f"compat={compat!r}: one of {', '.join(COMPAT)} is allowed")
+    if limits not in LIMITS:
+        raise ValueError(f"limits={limits!r}: one of {', '.join(LIMITS)} is allowed")
+    longest = quotas.BUSY_TIMEOUT_SECONDS.high
+    if not 0 <= busy_timeout <= longest:  # false for NaN as well
+        raise ValueError(f"busy_timeout={busy_timeout!r}: 0 to {longest:,} seconds (a day) are allowed")
+    if not _is_region(region):
+        raise ValueError(
+            f"region={region!r}: lower-case letters, digits and hyphens are allowed, as in {DEFAULT_REGION}"
+        )
+    table = LIMITS[limits]
+    if compat == "aws":
+        table = replace(table, fifo_in_flight_count=table.fifo_in_flight_aws_count)
+    return Store(
+        path,
+        synchronous=synchronous,
+        busy_timeout=busy_timeout,
+        adopt=adopt,
+        clock=clock,
+        limits=table,
+        compat=compat,
+        region=region,
+        chores=CHORES,
+    )

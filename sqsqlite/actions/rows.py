@@ -1,0 +1,97 @@
+"""Rows as values."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sqsqlite.contract.message_attributes import MessageAttributeValue
+
+from sqsqlite.store.jumps import Jumps
+
+
+class Queue(NamedTuple):
+    """What every operation on messages needs of its queue's row."""
+
+    id: int
+    epoch_id: int
+    fifo: int
+    delay_seconds: int
+    maximum_message_size_bytes: int
+    message_retention_period_seconds: int
+    holds_dead_letters: int
+    has_tenants: int
+    account_id: str
+    name: str
+
+    def expired_at(self, now_ms: int, jumps: Jumps) -> int:
+        """Messages sent at or before this instant are beyond the queue's retention."""
+        return jumps.expired_at(self.message_retention_period_seconds, now_ms)
+
+
+QUEUE_COLUMNS = 8
+"""Columns at the front of SELECT_QUEUE and SELECT_QUEUE_TO_RECEIVE; the rest of a Queue is what it was found by."""
+
+
+class Receivable(NamedTuple):
+    """What a receive needs beside the queue: its own settings, its counts, and the next instant of a hidden message."""
+
+    receive_message_wait_time_seconds: int
+    visibility_timeout_seconds: int
+    dead_letter_target_arn: str | None
+    max_receive_count: int | None
+    messages: int
+    in_flight: int
+    delayed: int
+    turn: int
+    next_visible_at: int | None
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether a delay or timeout has ended that no claim has promoted yet."""
+        return self.next_visible_at is not None and self.next_visible_at <= now_ms
+
+    @property
+    def next_at(self) -> int | None:
+        """The instant from which a standard queue may have something to claim; None: not before somebody sends."""
+        return 0 if self.messages > self.in_flight + self.delayed else self.next_visible_at
+
+
+class Claim(NamedTuple):
+    """A lease just claimed."""
+
+    turn: int
+    id: int
+    token: bytes
+    receive_count: int
+    queue_receive_count: int
+    sent_at: int
+    first_received_at: int
+
+
+class StoredMessage(NamedTuple):
+    """A row of `sqs_messages`; the last four only where somebody asked for attributes."""
+
+    id: int
+    message_id: bytes
+    body_md5: bytes
+    body: str
+    sender_id: str | None = None
+    group_id: str | None = None
+    trace_header: str | None = None
+    attributes: str | None = None
+
+
+class Received(NamedTuple):
+    """A message as a receive hands it out.
+
+    Attributes:
+        source_arn: the queue that it was moved from, if it was.
+        attributes: its own, where somebody asked for attributes and it has some.
+        deduplication_id: of FIFO queues; their sequence is the row id.
+        received_at: of the receive that is answered again; None: it is received now.
+    """
+
+    claim: Claim
+    message: StoredMessage
+    source_arn: str | None
+    attributes: "dict[str, MessageAttributeValue] | None" = None
+    deduplication_id: str | None = None
+    received_at: int | None = None

@@ -1,0 +1,64 @@
+"""Tags of queues."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sqsqlite.actions import lookup
+from sqsqlite.contract.limits import Limits
+from sqsqlite.contract.responses import Empty, ListQueueTagsResponse
+from sqsqlite.errors import InvalidParameterValue
+from sqsqlite.sql import queues as sql
+
+if TYPE_CHECKING:
+    from sqsqlite.actions.caller import Caller
+    from sqsqlite.contract import requests
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.settings import Settings
+    from sqsqlite.store.transaction import Transaction
+
+
+def check_count(count: int, limits: Limits, name: str) -> None:
+    """Refuse more tags than a queue may have; what a tag may look like its request has checked.
+
+    Raises:
+        InvalidParameterValue: more than 50.
+    Source: developer guide, "Amazon SQS cost allocation tags".
+    """
+    if count > limits.tag_count:
+        raise InvalidParameterValue(f"Too many tags added for queue {name}.")
+
+
+def write_tags(tx: "Transaction", queue_id: int, tags: Mapping[str, str]) -> None:
+    """Set the tags; a key that is there already gets the new value."""
+    for key, value in tags.items():
+        tx.execute(sql.SET_TAG, {"queue_id": queue_id, "key": key, "value": value})
+
+
+def tag_queue(tx: "Transaction", request: "requests.TagQueue", caller: "Caller") -> Empty:
+    """Add tags or give them other values. Source: API_TagQueue."""
+    queue = lookup.find(tx.execute, request.queue_url, caller)
+    present = {row[0] for row in tx.execute(sql.SELECT_TAGS, {"queue_id": queue.id})}
+    check_count(len(present | set(request.tags)), tx.settings.limits, queue.name)
+    write_tags(tx, queue.id, request.tags)
+    return Empty()
+
+
+def untag_queue(tx: "Transaction", request: "requests.UntagQueue", caller: "Caller") -> Empty:
+    """Remove tags; keys that are not there are ignored. Source: API_UntagQueue."""
+    queue = lookup.find(tx.execute, request.queue_url, caller)
+    for key in request.tag_keys:
+        tx.execute(sql.DELETE_TAG, {"queue_id": queue.id, "key": key})
+    return Empty()
+
+
+def list_queue_tags(
+    connection: "Connection",
+    request: "requests.ListQueueTags",
+    caller: "Caller",
+    settings: "Settings",
+    now_ms: int,
+) -> ListQueueTagsResponse:
+    """All tags of the queue. Source: API_ListQueueTags."""
+    queue = lookup.find(connection.execute, request.queue_url, caller)
+    rows = connection.execute(sql.SELECT_TAGS, {"queue_id": queue.id}).fetchall()
+    return ListQueueTagsResponse(tags=dict(rows) or None)

@@ -1,0 +1,285 @@
+"""The Python door: `connect()`, and the `SQS` it gives, which leads to `Queue` and `Message`."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.dispatch import call
+from sqsqlite.actions.opening import open_store
+from sqsqlite.api.queue import Queue, name_missing_queue
+from sqsqlite.api.settings import attribute_texts, attributes_of
+from sqsqlite.contract import requests
+from sqsqlite.contract.names import DEFAULT_REGION, queue_name
+from sqsqlite.contract.queue_attributes import FIFO_ONLY
+from sqsqlite.errors import (
+    InvalidAttributeName,
+    InvalidParameterValue,
+    QueueDoesNotExist,
+    SQSError,
+    StoreError,
+)
+from sqsqlite.operators import inspect, metrics
+from sqsqlite.store.clock import Clock
+from sqsqlite.store.store import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from sqsqlite.api.client import Client
+
+
+def connect(
+    path: str | os.PathLike[str],
+    *,
+    synchronous: str = "FULL",
+    compat: str = "docs",
+    limits: str = "sqs",
+    busy_timeout: float = 30.0,
+    adopt: bool = False,
+    clock: Clock | None = None,
+    region: str = DEFAULT_REGION,
+) -> "SQS":
+    """Open a file of queues, making it if there is none. For any number of threads and processes at once.
+
+    Args:
+        path: the file. Beside it live `-wal` and `-shm` (SQLite's) and a folder `-sqs` (locks and wake-ups).
+        synchronous: "FULL": what was answered survives power loss. "NORMAL": survives a kill of the process, but the
+            last commits may be lost at power loss; much faster one by one. "OFF": for tests: nothing is synced, and
+            a power loss can destroy the file. "EXTRA": the same as "FULL", since the file is in WAL mode.
+        compat: "docs": an expired or replaced receipt handle is an error. "aws": as softly as Amazon's standard
+            queues treat it today.
+        limits: "sqs": Amazon's. "native": without those that exist for Amazon's sake (delay over 15 minutes, body
+            size, batches over 10).
+        busy_timeout: 0 to 86,400 s (a day) to wait for other writers before `errors.Busy`.
+        adopt: put the queue's tables into a SQLite file that holds the application's own; those stay as they are.
+        clock: for tests: an object with `now_ms()` and `wait(event, until_ms)`, such as `sqsqlite.ManualClock`.
+        region: what ARNs say: lower-case letters, digits and hyphens.
+
+    Raises:
+        StoreError: one of its kinds says what is wrong with the file.
+        ValueError: an option that is none of those allowed.
+    """
+    store = open_store(
+        path,
+        synchronous=synchronous,
+        compat=compat,
+        limits=limits,
+        busy_timeout=busy_timeout,
+        adopt=adopt,
+        clock=clock,
+        region=region,
+    )
+    return SQS(store)
+
+
+class SQS:
+    """An open file of queues. A context manager; `close()` ends its waits and closes its connections."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<SQS {self._store.path}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an SQS can't be pickled or copied: open the file in the other process, "
+            f"with sqsqlite.connect({str(self._store.path)!r})"
+        )
+
+    def close(self) -> None:
+        """Close the file. Waiting receives return empty; messages in flight stay so until their timeout ends."""
+        self._store.close()
+
+    def create_queue(
+        self,
+        name: str,
+        *,
+        fifo: bool = False,
+        delay_seconds: int | None = None,
+        maximum_message_size: int | None = None,
+        message_retention_period: int | None = None,
+        receive_message_wait_time_seconds: int | None = None,
+        visibility_timeout: int | None = None,
+        redrive_policy: Mapping[str, Any] | str | None = None,
+        redrive_allow_policy: Mapping[str, Any] | str | None = None,
+        policy: Mapping[str, Any] | str | None = None,
+        kms_master_key_id: str | None = None,
+        kms_data_key_reuse_period_seconds: int | None = None,
+        sqs_managed_sse_enabled: bool | None = None,
+        content_based_deduplication: bool | None = None,
+        deduplication_scope: str | None = None,
+        fifo_throughput_limit: str | None = None,
+        dead_letter_queue: "Queue | str | None" = None,
+        max_receive_count: int | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> "Queue":
+        """Make a queue, or find the one of this name: the attributes given must then equal its own.
+
+        Args:
+            name: 1 to 80 letters, digits, `-` and `_`; a FIFO queue's ends in `.fifo`.
+            fifo: whether it delivers each message group in the order of sending, and each message sent once.
+            delay_seconds: 0 to 900, before a message becomes visible.
+            maximum_message_size: 1,024 to 1,048,576 bytes.
+            message_retention_period: 60 to 1,209,600 s (14 days); 4 days unless said.
+            receive_message_wait_time_seconds: 0 to 20, how long a receive waits unless it says so itself.
+            visibility_timeout: 0 to 43,200 s (12 h), how long a received message stays hidden; 30 unless said.
+            content_based_deduplication: FIFO: a message without a deduplication id gets its body's SHA-256 as one.
+            deduplication_scope: FIFO: "queue", or "messageGroup" for a memory of ids in each group.
+            fifo_throughput_limit: FIFO: "perQueue", or "perMessageGroupId" with scope "messageGroup"; only kept.
+            dead_letter_queue: where messages go that were received `max_receive_count` (1 to 1,000) times: a queue,
+                or its name, URL or ARN. Both together are the short form of `redrive_policy`.
+
+        Raises:
+            ValueError: one of `dead_letter_queue` and `max_receive_count` alone, or either beside `redrive_policy`.
+            QueueNameExists: it exists with another value of an attribute given here.
+            QueueDeletedRecently: one of this name was deleted within the last 60 s.
+            InvalidParameterValue, InvalidAttributeValue, InvalidAttributeName: not as SQS allows. Where `fifo=True` is
+                what is missing, a note on the error says so.
+        Source: API_CreateQueue.
+        """
+        settings = {
+            "delay_seconds": delay_seconds,
+            "maximum_message_size": maximum_message_size,
+            "message_retention_period": message_retention_period,
+            "receive_message_wait_time_seconds": receive_message_wait_time_seconds,
+            "visibility_timeout": visibility_timeout,
+            "redrive_policy": redrive_policy,
+            "redrive_allow_policy": redrive_allow_policy,
+            "policy": policy,
+            "kms_master_key_id": kms_master_key_id,
+            "kms_data_key_reuse_period_seconds": kms_data_key_reuse_period_seconds,
+            "sqs_managed_sse_enabled": sqs_managed_sse_enabled,
+            "content_based_deduplication": content_based_deduplication,
+            "deduplication_scope": deduplication_scope,
+            "fifo_throughput_limit": fifo_throughput_limit,
+            "dead_letter_queue": dead_letter_queue,
+            "max_receive_count": max_receive_count,
+        }
+        given = {"FifoQueue": True if fifo else None, **attributes_of(self._store, settings)}
+        parameters: dict[str, Any] = {"QueueName": name, "Attributes": attribute_texts(given)}
+        if tags is not None:
+            parameters["tags"] = dict(tags)
+        try:
+            call(self._store, requests.CreateQueue, parameters)
+        except (InvalidParameterValue, InvalidAttributeName) as error:
+            why = asks_for_fifo(name, parameters["Attributes"])
+            if why is not None:
+                error.add_note(f"{why}: fifo=True makes one")
+            raise
+        return Queue(self._store, name)
+
+    def queue(self, name: str) -> "Queue":
+        """An existing queue by name, URL or ARN.
+
+        Raises:
+            QueueDoesNotExist: there is none. A note on the error names queue and file.
+            ParamValidationError: `name` is no text.
+        """
+        try:
+            account_id, plain = _account_and_name(name)
+            owner = account_id or LOCAL.account_id
+            call(self._store, requests.GetQueueUrl, {"QueueName": plain, "QueueOwnerAWSAccountId": owner})
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, name, self._store)
+            raise
+        return Queue(self._store, plain)
+
+    def queues(self, prefix: str = "") -> "list[Queue]":
+        """All queues, or those whose names begin with `prefix`, by name."""
+        return [Queue(self._store, name) for name in inspect.queue_names(self._store, LOCAL, prefix)]
+
+    def stats(self, prefix: str = "") -> "list[inspect.QueueStatistics]":
+        """Counts, ages and the last two minutes' activity of all queues (whose names begin with `prefix`)."""
+        return inspect.statistics(self._store, LOCAL, prefix)
+
+    def metrics(self, prefix: str = "") -> "list[metrics.QueueMetrics]":
+        """CloudWatch's metrics of all queues (whose names begin with `prefix`), at one instant."""
+        return metrics.metrics(self._store, LOCAL, prefix)
+
+    @contextmanager
+    def transaction(self) -> "Iterator[Any]":
+        """One transaction for the application's rows and the queue's messages, in this thread and this task.
+
+        Yields the raw connection (DB-API) for the application's statements; every operation of this object's queues
+        and messages inside the block joins. It commits at the end, and rolls back when the block raises: then nothing
+        was sent, received or deleted.
+
+        Inside it a delete or change_visibility succeeds only if it settles, whatever `compat` is: else it raises
+        `LeaseLost`. A client's batch answers `Failed` instead; then the block does not commit, unless the caller has
+        looked at the answer and said so by `accept_unsettled()`.
+
+        Raises:
+            TransactionInProgress: this thread, or another task of it, is in one already.
+            LeaseLost: a batch in the block left entries unsettled: rolled back.
+            Busy, CommitInDoubt, DiskFull: see `errors`.
+        """
+        with self._store.transaction() as tx:
+            yield tx.connection
+
+    def accept_unsettled(self) -> "list[SQSError]":
+        """Let this thread's `transaction()` commit although batches in it left entries unsettled so far.
+
+        For who has looked at the `Failed` of delete_message_batch or change_message_visibility_batch in the block, and
+        has undone, or wants to keep, the rows that belong to those messages.
+
+        Returns:
+            The error of each such entry, in order; LeaseLost where the lease was lost.
+
+        Raises:
+            StoreError: this thread is in no `transaction()`.
+        """
+        tx = self._store.transaction_of_thread
+        if tx is None:
+            raise StoreError(
+                "accept_unsettled() belongs inside `with sqs.transaction()`, after the batch that failed"
+            )
+        accepted, tx.unsettled = tx.unsettled, []
+        return accepted
+
+    @property
+    def engine(self) -> "Engine":
+        """A SQLAlchemy engine on the same file whose transactions may write: BEGIN IMMEDIATE, in turn.
+
+        Pass its Connection, or a Session on it, as `connection=` to send, receive and delete within its transaction.
+        """
+        return self._store.application.engine
+
+    @property
+    def read_engine(self) -> "Engine":
+        """A SQLAlchemy engine for reading: never waits for writers, refuses to write."""
+        return self._store.application.read_engine
+
+    @property
+    def client(self) -> "Client":
+        """A boto3-shaped client on the same open file."""
+        from sqsqlite.api.client import Client
+
+        return Client(self._store)
+
+
+def _account_and_name(given: Any) -> tuple[str | None, Any]:
+    """What is no text goes on as it is: the request refuses it, as CreateQueue's does."""
+    return queue_name(given) if isinstance(given, str) else (None, given)
+
+
+def asks_for_fifo(name: str, attributes: Mapping[str, str]) -> str | None:
+    """What of a CreateQueue without FifoQueue only a FIFO queue can have: SQS's answers to these don't say so.
+
+    Args:
+        attributes: by SQS's names.
+    """
+    if attributes.get("FifoQueue", "").lower() == "true":
+        return None
+    if name.endswith(".fifo"):
+        return "only a FIFO queue has a name that ends in .fifo"
+    given = [attribute for attribute in attributes if attribute in FIFO_ONLY]
+    return f"only a FIFO queue, whose name ends in .fifo, has {', '.join(given)}" if given else None

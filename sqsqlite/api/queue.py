@@ -1,0 +1,413 @@
+"""A queue as the Python door shows it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+
+from sqsqlite.actions import bulk
+from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.dispatch import call
+from sqsqlite.api import move_task as _move_task
+from sqsqlite.api.message import Message, SentMessage, to_attributes
+from sqsqlite.api.move_task import MoveTask
+from sqsqlite.api.settings import QueueSettings, arn_of, attribute_texts, attributes_of
+from sqsqlite.contract import requests
+from sqsqlite.contract.limits import LOOKED_AT
+from sqsqlite.contract.names import queue_arn, queue_url
+from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.operators import inspect, metrics
+from sqsqlite.store.store import Store
+
+if TYPE_CHECKING:
+    from sqsqlite.api.message import Caller
+    from sqsqlite.contract.move_filter import MoveFilter
+
+
+class Queue:
+    """A queue by name. Holds nothing of its state: every call reads the file."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Queue can't be pickled or copied: open the file in the other process, with sqsqlite.connect(path), "
+            f"and take sqs.queue({self.name!r}) there"
+        )
+
+    @property
+    def url(self) -> str:
+        """What SQS's clients call it by."""
+        return queue_url(LOCAL.base_url, LOCAL.account_id, self.name)
+
+    @property
+    def arn(self) -> str:
+        """What policies call it by."""
+        return queue_arn(self._store.settings.region, LOCAL.account_id, self.name)
+
+    def _call(self, kind: type, connection: "Caller | None" = None, /, **parameters: Any) -> Any:
+        given = {name: value for name, value in parameters.items() if value is not None}
+        given["QueueUrl"] = self.name
+        raw = None if connection is None else self._store.application.connection_of(connection)
+        try:
+            return call(self._store, kind, given, LOCAL, raw)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
+    def send(
+        self,
+        body: str,
+        *,
+        delay: int | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        group_id: str | None = None,
+        deduplication_id: str | None = None,
+        trace_header: str | None = None,
+        connection: "Caller | None" = None,
+    ) -> SentMessage:
+        """Send a message. When this returns it is in the file, synced as `synchronous` says.
+
+        Args:
+            body: text, 1 character to the queue's MaximumMessageSize in UTF-8.
+            delay: 0 to 900 s until it becomes visible; the queue's own unless said, and always on a FIFO queue.
+            attributes: up to 10, by name: str, int, float, Decimal or bytes, or {"DataType": ..., "StringValue": ...}.
+            group_id: the message group, which a FIFO queue keeps in order; on a standard queue, the tenant.
+            deduplication_id: FIFO: sent again within five minutes, the message is stored once. Needed unless the
+                queue has ContentBasedDeduplication.
+            trace_header: AWSTraceHeader.
+            connection: a SQLAlchemy Connection or Session on `sqs.engine`: sent when, and only if, it commits.
+
+        Raises:
+            InvalidMessageContents, InvalidParameterValue, MissingParameter: not as SQS allows.
+            QueueDoesNotExist: it was deleted.
+            DiskFull, Busy, CommitInDoubt: see `errors`.
+        Source: API_SendMessage.
+        """
+        response = self._call(
+            requests.SendMessage,
+            connection,
+            MessageBody=body,
+            DelaySeconds=delay,
+            MessageAttributes=to_attributes(attributes),
+            MessageGroupId=group_id,
+            MessageDeduplicationId=deduplication_id,
+            MessageSystemAttributes=_trace(trace_header),
+        )
+        return SentMessage(response.message_id, response.md5_of_message_body, response.sequence_number)
+
+    def send_many(
+        self, messages: Iterable[str | Mapping[str, Any]], *, connection: "Caller | None" = None
+    ) -> list[SentMessage]:
+        """Send any number of messages in one transaction: all of them or none.
+
+        Args:
+            messages: bodies, or mappings with `send`'s argument names (`body`, `delay`, `attributes`, ...).
+
+        Raises:
+            TypeError: `messages` is one text or one mapping, or a message is neither.
+            ValueError: a mapping without `body`, or with another key.
+            as `send`, for the first message that is refused; its place, from 0, stands in the error.
+        """
+        if isinstance(messages, (str, bytes, bytearray, Mapping)):
+            # Each is iterable too: its characters or keys would have been sent.
+            raise TypeError(
+                f"send_many takes a list or another iterable of messages, not one {type(messages).__name__}: "
+                f"send(...) sends one"
+            )
+        entries = [_entry(place, message) for place, message in enumerate(messages)]
+        raw = None if connection is None else self._store.application.connection_of(connection)
+        try:
+            sent = bulk.send_many(self._store, self.name, entries, LOCAL, raw)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+        return [SentMessage(one.message_id, one.md5_of_message_body, one.sequence_number) for one in sent]
+
+    def receive(
+        self,
+        max_messages: int = 1,
+        wait: int | None = None,
+        visibility_timeout: int | None = None,
+        *,
+        attempt_id: str | None = None,
+        connection: "Caller | None" = None,
+    ) -> list[Message]:
+        """Receive up to `max_messages` (1 to 10), hidden from others until deleted or their timeout ends.
+
+        Args:
+            wait: 0 to 20 s for the first message; the queue's own unless said. An empty list when none came.
+            visibility_timeout: 0 to 43,200 s; the queue's own unless said.
+            attempt_id: FIFO: a receive with the same id within five minutes gets the same messages and handles.
+
+        Raises:
+            OverLimit: 120,000 messages of a standard queue are in flight.
+            InvalidParameterValue, QueueDoesNotExist: as their names say.
+        Source: API_ReceiveMessage.
+        """
+        response = self._call(
+            requests.ReceiveMessage,
+            connection,
+            MaxNumberOfMessages=max_messages,
+            WaitTimeSeconds=wait,
+            VisibilityTimeout=visibility_timeout,
+            ReceiveRequestAttemptId=attempt_id,
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        return [Message(self._call, found) for found in response.messages or ()]
+
+    def delete_many(
+        self,
+        messages: "Iterable[Message | str]",
+        *,
+        missing_ok: bool = False,
+        connection: "Caller | None" = None,
+    ) -> None:
+        """Delete any number of received messages: all of them or, when one is refused, none.
+
+        Args:
+            messages: of this queue, or their receipt handles.
+            missing_ok: inside a transaction of the caller's, too, a message that is gone is no error.
+            connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
+
+        Raises:
+            TypeError: `messages` is one message or one handle, or holds something else.
+            ReceiptHandleIsInvalid: no receive of this queue issued the handle.
+            LeaseLost, InvalidParameterValue: as `Message.delete`, for the first that is refused; its place, from 0,
+                stands in the error.
+        """
+        if isinstance(messages, (str, Message)):
+            raise TypeError(f"delete_many takes a list or another iterable of messages, not {messages!r}")
+        handles = [_handle(place, message) for place, message in enumerate(messages)]
+        raw = None if connection is None else self._store.application.connection_of(connection)
+        try:
+            bulk.delete_many(self._store, self.name, handles, LOCAL, raw, missing_ok=missing_ok)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
+    def peek(self, max_messages: int = 10, *, hidden: bool = False) -> "list[inspect.Peeked]":
+        """Look at messages without receiving them: no lease, no count, no write.
+
+        Args:
+            max_messages: 1 to 10,000.
+            hidden: those delayed or in flight instead of the visible ones.
+
+        Raises:
+            QueueDoesNotExist: it was deleted.
+            ValueError: `max_messages` is another number.
+        """
+        if max_messages not in LOOKED_AT:
+            raise ValueError(
+                f"max_messages={max_messages!r}: {LOOKED_AT.low} to {LOOKED_AT.high:,} are allowed"
+            )
+        try:
+            return inspect.peek(self._store, self.name, LOCAL, max_messages, hidden=hidden)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
+    def metrics(self) -> "metrics.QueueMetrics":
+        """CloudWatch's metrics of the queue: ages, counts by state and group, the last two minutes' activity.
+
+        Where a tenant is noisy the whole queue is gone through, about a second for a million messages.
+
+        Raises:
+            QueueDoesNotExist: it was deleted.
+        """
+        try:
+            return metrics.metrics_of(self._store, self.name, LOCAL)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
+    def purge(self) -> None:
+        """Remove every message, in flight and delayed ones too. Once in 60 s.
+
+        Raises:
+            PurgeQueueInProgress: purged within the last 60 s.
+        """
+        self._call(requests.PurgeQueue)
+
+    def delete(self) -> None:
+        """Delete the queue with its messages; its name is free again after 60 s."""
+        self._call(requests.DeleteQueue)
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """All attributes by SQS's names, counts included; every value is text. Source: API_GetQueueAttributes."""
+        response = self._call(requests.GetQueueAttributes, AttributeNames=["All"])
+        found: dict[str, str] = response.attributes
+        return found
+
+    def set_attributes(
+        self, attributes: Mapping[str, Any] | None = None, **settings: Unpack[QueueSettings]
+    ) -> None:
+        """Set attributes: all of them or, when one is refused, none.
+
+        Args:
+            attributes: by SQS's names.
+            settings: by the names that `SQS.create_queue` takes, its short form of RedrivePolicy too.
+
+        Raises:
+            TypeError: `attributes` is no mapping, a setting is none of a queue's, or one attribute is given twice.
+            ValueError: a value is None, or as `SQS.create_queue`.
+            InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue: not as SQS allows.
+        Source: API_SetQueueAttributes.
+        """
+        if attributes is None:
+            attributes = {}
+        if not isinstance(attributes, Mapping):
+            raise TypeError(f"attributes={attributes!r}: a mapping of names to values is allowed")
+        for name, value in (*attributes.items(), *settings.items()):
+            if value is None:
+                raise ValueError(f"{name}=None: an attribute has a value; one that is to stay is left out")
+        named = attributes_of(self._store, settings)
+        twice = attributes.keys() & named.keys()
+        if twice:
+            raise TypeError(f"{', '.join(sorted(twice))}: given twice, by SQS's name and by Python's")
+        self._call(requests.SetQueueAttributes, Attributes=attribute_texts({**attributes, **named}))
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The queue's tags."""
+        return dict(self._call(requests.ListQueueTags).tags or {})
+
+    def tag(self, tags: Mapping[str, str]) -> None:
+        """Add tags, or give them other values."""
+        self._call(requests.TagQueue, Tags=dict(tags))
+
+    def untag(self, *keys: str) -> None:
+        """Remove tags; those that are not there are ignored."""
+        self._call(requests.UntagQueue, TagKeys=list(keys))
+
+    def add_permission(self, label: str, aws_account_ids: Sequence[str], actions: Sequence[str]) -> None:
+        """Write into the queue's Policy that these accounts may do this. Nobody is refused by it.
+
+        Args:
+            label: 1 to 80 letters, digits, `-` and `_`, another one than the Policy has.
+            aws_account_ids: 12 digits each.
+            actions: up to 7 of `*`, SendMessage, ReceiveMessage, DeleteMessage, ChangeMessageVisibility,
+                GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues and PurgeQueue.
+
+        Raises:
+            InvalidParameterValue, MissingParameter: not as SQS allows.
+            OverLimit: more actions, or more than 20 statements, 50 accounts or 8,192 bytes in the Policy.
+        Source: API_AddPermission.
+        """
+        self._call(requests.AddPermission, Label=label, AWSAccountIds=aws_account_ids, Actions=actions)
+
+    def remove_permission(self, label: str) -> None:
+        """Take a permission out of the queue's Policy, which goes with the last one.
+
+        Raises:
+            InvalidParameterValue: none has this label.
+        Source: API_RemovePermission.
+        """
+        self._call(requests.RemovePermission, Label=label)
+
+    def start_move_task(
+        self,
+        destination: "Queue | str | None" = None,
+        *,
+        max_messages_per_second: int | None = None,
+        only: "MoveFilter | None" = None,
+    ) -> MoveTask:
+        """Move this dead-letter queue's visible messages, those sent so far, back to the queues they came from.
+
+        Begun when this returns; whichever process has the file open goes on with it. Messages become new ones.
+
+        Args:
+            destination: one queue for all of them instead: a queue, its name, URL or ARN.
+            max_messages_per_second: 1 to 500; as fast as the file takes them unless said.
+            only: which messages; ours, SQS moves them all.
+
+        Raises:
+            TypeError: `only` is no MoveFilter.
+            QueueDoesNotExist: a text that is to name a queue is neither name nor URL nor ARN.
+            InvalidParameterValue: no queue's dead letters come here, a task is running already, or not as SQS allows.
+            ResourceNotFoundException: this queue or the destination does not exist.
+            OverLimit: 100 tasks are active.
+        Source: API_StartMessageMoveTask.
+        """
+        parameters = {
+            "SourceArn": self.arn,
+            "DestinationArn": None if destination is None else arn_of(self._store, destination),
+            "MaxNumberOfMessagesPerSecond": max_messages_per_second,
+        }
+        return _move_task.start(self._store, parameters, only)
+
+    def move_tasks(self, max_results: int = 10) -> list[MoveTask]:
+        """The latest 1 to 10 tasks from this queue, the newest first. Source: API_ListMessageMoveTasks.
+
+        Raises:
+            ResourceNotFoundException: this queue was deleted.
+        """
+        return _move_task.listed(self._store, self.arn, max_results)
+
+    def __len__(self) -> int:
+        """Messages in the queue: visible, in flight and delayed."""
+        try:
+            return inspect.count_messages(self._store, LOCAL, self.name)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, self._store)
+            raise
+
+    def __bool__(self) -> bool:
+        """A queue is a queue, even an empty one."""
+        return True
+
+
+def name_missing_queue(error: QueueDoesNotExist, name: str, store: Store) -> None:
+    """Note which queue is missing, and where: SQS's sentence, which stays as it is, names neither."""
+    error.add_note(f"No queue {name!r} in {store.path}")
+
+
+def _handle(place: int, message: "Message | str") -> str:
+    if isinstance(message, Message):
+        return message.receipt_handle
+    if isinstance(message, str):
+        return message
+    raise TypeError(f"message {place} is {message!r}: a Message or a receipt handle is allowed")
+
+
+def _trace(trace_header: str | None) -> dict[str, Any] | None:
+    if trace_header is None:
+        return None
+    return {"AWSTraceHeader": {"DataType": "String", "StringValue": trace_header}}
+
+
+def _entry(place: int, message: str | Mapping[str, Any]) -> dict[str, Any]:
+    """One message of `send_many` as the members of a batch entry."""
+    if isinstance(message, str):
+        return {"MessageBody": message}
+    if not isinstance(message, Mapping):
+        raise TypeError(f"message {place} is {message!r}: a str or a mapping with body is allowed")
+    unknown = set(message) - set(_ENTRY_NAMES)
+    if unknown or "body" not in message:
+        raise ValueError(
+            f"a message of send_many has the keys {', '.join(_ENTRY_NAMES)}, and always body; "
+            f"given: {', '.join(map(str, message))}"
+        )
+    given: dict[str, Any] = {
+        _ENTRY_NAMES[name]: value for name, value in message.items() if value is not None
+    }
+    if "MessageAttributes" in given:
+        given["MessageAttributes"] = to_attributes(given["MessageAttributes"])
+    if "MessageSystemAttributes" in given:
+        given["MessageSystemAttributes"] = _trace(given["MessageSystemAttributes"])
+    return given
+
+
+_ENTRY_NAMES = {
+    "body": "MessageBody",
+    "delay": "DelaySeconds",
+    "attributes": "MessageAttributes",
+    "group_id": "MessageGroupId",
+    "deduplication_id": "MessageDeduplicationId",
+    "trace_header": "MessageSystemAttributes",
+}

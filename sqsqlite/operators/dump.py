@@ -1,0 +1,323 @@
+"""Writing queues and their messages out as JSON lines."""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.actions import lookup, provenance
+from sqsqlite.actions.messages import uuid_text
+from sqsqlite.actions.queues import exact_counts
+from sqsqlite.actions.unreadable import UUID_BYTES, check_message, line
+from sqsqlite.contract import queue_attributes
+from sqsqlite.contract.message_attributes import load_attributes
+from sqsqlite.contract.names import is_queue_arn, queue_arn
+from sqsqlite.errors import Corrupt, QueueDoesNotExist
+from sqsqlite.operators import loadable
+from sqsqlite.operators.dump_lines import (
+    FORMAT_VERSION,
+    MOST_EARLIER,
+    DumpedDeduplication,
+    DumpedMessage,
+    DumpedMove,
+    DumpedQueue,
+    DumpEnd,
+    DumpStart,
+    Line,
+    Provenance,
+)
+from sqsqlite.operators.rescue import Rescue, Stored
+from sqsqlite.sql import operators as statements_operations
+from sqsqlite.sql import queues as sql
+from sqsqlite.store.damage import warn_of_damage
+from sqsqlite.store.diagnosis import ODD
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.translate import CORRUPT, is_undecodable, primary_code
+
+if TYPE_CHECKING:
+    from sqsqlite.actions.caller import Caller
+    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.jumps import Jumps
+    from sqsqlite.store.settings import Settings
+    from sqsqlite.store.store import Store
+
+# What GetQueueAttributes tells and nobody can set.
+_TOLD_ONLY = ("Approximate", "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn")
+_TEXTS = frozenset((str, type(None)))
+_LARGEST = 2**53  # that a dump can have: dump_lines.Number
+
+
+def dump(
+    store: "Store",
+    queue_urls: Sequence[str],
+    caller: "Caller",
+    *,
+    passed_by: Callable[[str], None] | None = None,
+) -> Iterator[Line]:
+    """Queues as they are at one instant, all their messages with them; nothing is changed.
+
+    A message in flight is among them like any other: whoever loads the dump gets it, whatever its present holder does.
+    One snapshot is held until the last line was taken; the WAL grows for that long.
+
+    Args:
+        queue_urls: names, URLs or ARNs; none: all queues of the account.
+        passed_by: is told of what is damaged, a line for each message, queue or stretch of rows, and the dump goes on
+            without it. Without this they are logged as warnings.
+
+    Raises:
+        QueueDoesNotExist: no queue has this name; before the first line.
+        Corrupt: too damaged to find the queues.
+    """
+    passed_by = passed_by or (lambda line: warn_of_damage(store.path, [line]))
+    with store.reading() as connection:
+        now_ms = store.clock.now_ms()
+        names = queue_urls or _all_names(connection, caller)
+        found = [
+            row for name in names if (row := _find(connection, name, caller, passed_by, bool(queue_urls)))
+        ]
+        rows = {row["id"]: _as_called(row, passed_by) for row in found}
+        lines = {}
+        for row in list(rows.values()):
+            try:
+                lines[row["id"]] = _queue(connection, row, store.settings, now_ms, passed_by)
+            except ODD as error:
+                passed_by(f"queue {row['name']} is damaged ({error}): it is left out, with its messages")
+                del rows[row["id"]]
+        yield DumpStart(version=FORMAT_VERSION, dump_id=secrets.token_hex(16), dumped_at=now_ms)
+        yield from lines.values()
+        count = 0
+        for message in _messages(connection, list(rows.values()), now_ms, passed_by, store.settings.jumps):
+            yield message
+            count += 1
+        yield from _deduplications(connection, list(rows.values()), now_ms, passed_by)
+        yield DumpEnd(messages=count)
+
+
+def _find(
+    connection: "Connection", name: str, caller: "Caller", passed_by: Callable[[str], None], is_named: bool
+) -> dict[str, Any] | None:
+    """A queue's row, unless it is damaged. One that was not asked for by name is not missed either."""
+    try:
+        return lookup.find_row(connection.execute, name, caller)
+    except dbapi.Error as error:
+        if not (is_undecodable(error) or primary_code(error) == CORRUPT):
+            raise
+        passed_by(f"queue {name} is damaged: its row can't be read; it is left out, with its messages")
+    except QueueDoesNotExist:
+        if is_named:
+            raise
+        passed_by(f"queue {name!r} is damaged: its name is none that a queue can have")
+    return None
+
+
+def _as_called(row: dict[str, Any], passed_by: Callable[[str], None]) -> dict[str, Any]:
+    """The row with the type that the queue's name has: under that name `load` makes no queue of the other type."""
+    fifo = row["name"].endswith(".fifo")
+    if bool(row["fifo"]) == fifo:
+        return row
+    kind = "FIFO" if fifo else "standard"
+    passed_by(
+        f"queue {row['name']} is damaged: its type contradicts its name; it is dumped as a {kind} queue"
+    )
+    return {**row, "fifo": int(fifo)}
+
+
+def _all_names(connection: "Connection", caller: "Caller") -> list[str]:
+    where = {"account_id": caller.account_id}
+    return [row[0] for row in connection.execute(statements_operations.LIST_EVERY_NAME, where)]
+
+
+def _queue(
+    connection: "Connection",
+    row: dict[str, Any],
+    settings: "Settings",
+    now_ms: int,
+    passed_by: Callable[[str], None],
+) -> DumpedQueue:
+    arn = queue_arn(settings.region, row["account_id"], row["name"])
+    shown = queue_attributes.render_attributes(row, ["All"], (0, 0, 0), arn)
+    stored = {name: text for name, text in shown.items() if not name.startswith(_TOLD_ONLY)}
+    attributes = loadable.attributes(stored, fifo=bool(row["fifo"]))
+    for name in stored.keys() - attributes.keys():
+        passed_by(f"queue {row['name']} is damaged: it is dumped without its {name}, {stored[name]!r}")
+    stored_tags = dict(connection.execute(sql.SELECT_TAGS, {"queue_id": row["id"]}).fetchall())
+    tags = loadable.tags(stored_tags)
+    for key in stored_tags.keys() - tags.keys():
+        passed_by(f"queue {row['name']} is damaged: it is dumped without its tag {key!r}")
+    return DumpedQueue(
+        name=row["name"],
+        attributes=attributes,
+        tags=tags,
+        messages=max(
+            0, min(sum(exact_counts(connection, row, now_ms, settings.jumps)), _LARGEST)
+        ),  # of damaged counts
+    )
+
+
+def _messages(
+    connection: "Connection",
+    rows: list[dict[str, Any]],
+    now_ms: int,
+    passed_by: Callable[[str], None],
+    jumps: "Jumps",
+) -> Iterator[DumpedMessage]:
+    queues = {row["epoch_id"]: row for row in rows}
+    for found in Rescue(connection, queues.keys(), passed_by).rows():
+        queue = queues[found.epoch_id]
+        if not _is_plain(found):
+            try:
+                found = _mended(found, queue["name"], now_ms, passed_by)  # noqa: PLW2901
+            except Corrupt as error:
+                passed_by(line(found.id, queue["name"], error))
+                continue
+        if found.sent_at <= jumps.expired_at(queue["message_retention_period_seconds"], now_ms):
+            continue
+        try:
+            dumped = _message(queue, found, now_ms)
+            loadable.check_message(dumped)
+        except ValueError:
+            passed_by(line(found.id, queue["name"], "its attributes can't be decoded"))
+        except Corrupt as error:
+            passed_by(line(found.id, queue["name"], error))
+        else:
+            yield dumped
+
+
+def _is_plain(found: Stored) -> bool:
+    """Whether all is as a healthy file has it, so far as a look shows that costs next to nothing."""
+    message = found.message
+    first = found.first_received_at
+    return (
+        message is not None
+        and type(message.body) is str
+        and type(message.message_id) is bytes
+        and len(message.message_id) == UUID_BYTES
+        and type(message.attributes) in _TEXTS
+        and type(message.group_id) in _TEXTS
+        and type(message.trace_header) in _TEXTS
+        and type(message.sender_id) in _TEXTS
+        and type(found.deduplication_id) in _TEXTS
+        and type(found.source_arn) in _TEXTS
+        and (found.earlier is None or _are_moves(found.earlier))
+        and type(found.sent_at) is type(found.visible_at) is int
+        and type(found.receive_count) is type(found.queue_receive_count) is int
+        and 0 <= found.sent_at <= _LARGEST
+        and 0 <= found.visible_at <= _LARGEST
+        and 0 <= found.receive_count <= _LARGEST
+        and 0 <= found.queue_receive_count <= found.receive_count
+        and (first is None or (type(first) is int and 0 <= first <= _LARGEST))
+        and (found.source_arn is None or _has_provenance(found))
+    )
+
+
+def _has_provenance(found: Stored) -> bool:
+    count, moved_at = found.source_receive_count, found.moved_at
+    return (
+        isinstance(found.source_arn, str)
+        and is_queue_arn(found.source_arn)
+        and type(count) is type(moved_at) is int
+        and 0 <= count <= _LARGEST
+        and 0 <= moved_at <= _LARGEST
+    )
+
+
+def _are_moves(earlier: str) -> bool:
+    try:
+        moves = provenance.read(earlier)
+    except (TypeError, ValueError):
+        return False
+    return len(moves) <= MOST_EARLIER and all(is_queue_arn(move.source_arn) for move in moves)
+
+
+def _mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str], None]) -> Stored:
+    """A damaged row whose message is whole: what it cannot have counts as never received, and sent now.
+
+    Raises:
+        Corrupt: why the message itself can't be dumped.
+    """
+    if found.message is None:
+        raise Corrupt("its row in sqs_messages is missing")
+    check_message(found.message)
+    told = "its lease is damaged: dumped with the times and counts that can be read"
+    passed_by(line(found.id, queue_name, told))
+    plain = Stored(found.id, found.epoch_id, found.message, sent_at=now_ms)
+    numbers = ("sent_at", "first_received_at", "receive_count", "queue_receive_count", "visible_at")
+    kept: dict[str, Any] = {
+        name: number
+        for name in numbers
+        if type(number := getattr(found, name)) is int and 0 <= number <= _LARGEST
+    }
+    if isinstance(found.deduplication_id, str):
+        kept["deduplication_id"] = found.deduplication_id
+    if _has_provenance(found):
+        whole = ("source_arn", "source_receive_count", "moved_at")
+        kept.update((name, getattr(found, name)) for name in whole)
+        if isinstance(found.earlier, str) and _are_moves(found.earlier):
+            kept["earlier"] = found.earlier
+    kept["receive_count"] = max(kept.get("receive_count", 0), kept.get("queue_receive_count", 0))
+    return plain._replace(**kept)
+
+
+def _message(queue: dict[str, Any], found: Stored, now_ms: int) -> DumpedMessage:
+    message = found.message
+    assert message is not None
+    return DumpedMessage(
+        queue=queue["name"],
+        message_id=uuid_text(message.message_id),
+        body=message.body,
+        attributes=load_attributes(message.attributes) if message.attributes else {},
+        group_id=message.group_id,
+        deduplication_id=found.deduplication_id,
+        sequence=found.id if queue["fifo"] else None,
+        trace_header=message.trace_header,
+        sender_id=message.sender_id,
+        sent_at=found.sent_at,
+        delayed_until=found.visible_at if found.visible_at > now_ms and not found.received else None,
+        first_received_at=found.first_received_at,
+        receive_count=found.receive_count,
+        queue_receive_count=found.queue_receive_count,
+        dead_letter=_provenance(found),
+    )
+
+
+def _provenance(found: Stored) -> Provenance | None:
+    if found.source_arn is None or found.source_receive_count is None or found.moved_at is None:
+        return None
+    moves = [] if found.earlier is None else provenance.read(found.earlier)
+    return Provenance(
+        source_arn=found.source_arn,
+        receive_count=found.source_receive_count,
+        moved_at=found.moved_at,
+        earlier=tuple(
+            DumpedMove(source_arn=move.source_arn, receive_count=move.receive_count, moved_at=move.moved_at)
+            for move in moves
+        ),
+    )
+
+
+def _deduplications(
+    connection: "Connection", rows: list[dict[str, Any]], now_ms: int, passed_by: Callable[[str], None]
+) -> Iterator[DumpedDeduplication]:
+    queues = {row["epoch_id"]: row["name"] for row in rows if row["fifo"]}
+    bounds = {"epoch_ids": json.dumps(list(queues)), "now_ms": now_ms}
+    try:
+        for epoch_id, *found in connection.execute(statements_operations.DUMP_DEDUPLICATIONS, bounds):
+            deduplication_id, group_id, message_id, sequence, expires_at = found
+            try:
+                dumped = DumpedDeduplication(
+                    queue=queues[epoch_id],
+                    deduplication_id=deduplication_id,
+                    group_id=group_id,
+                    message_id=uuid_text(message_id),
+                    sequence=sequence,
+                    expires_at=expires_at,
+                )
+                loadable.check_deduplication(dumped)
+            except (TypeError, ValueError, AttributeError, Corrupt) as error:
+                passed_by(
+                    f"the deduplication id {deduplication_id!r} of queue {queues[epoch_id]} is damaged: {error}"
+                )
+            else:
+                yield dumped
+    except ODD as error:
+        passed_by(f"the deduplication ids are damaged ({error}): those not read by then are left out")

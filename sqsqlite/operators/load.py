@@ -1,0 +1,316 @@
+"""Taking in what `dump` has written: hundreds of messages a commit, each message once however often it is begun."""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.actions import lookup
+from sqsqlite.actions.insert import LoadedMessage, Source, append_loaded
+from sqsqlite.actions.opening import LIMITS
+from sqsqlite.actions.queues import create_queue, set_queue_attributes
+from sqsqlite.actions.send import new_message_id
+from sqsqlite.contract import requests, shapes
+from sqsqlite.contract.message_attributes import TRACE_HEADER, MessageAttributeValue
+from sqsqlite.contract.names import is_queue_arn
+from sqsqlite.contract.prepared import prepare_message
+from sqsqlite.errors import InvalidParameterValue, QueueDoesNotExist, SQSError
+from sqsqlite.operators.dump_lines import DumpedMessage, DumpedQueue, DumpReader
+from sqsqlite.sql import file as sql
+from sqsqlite.sql.operators import RESTORE_DEDUPLICATION, SELECT_BOOKMARK
+
+if TYPE_CHECKING:
+    from sqsqlite.actions.caller import Caller
+    from sqsqlite.contract.limits import Limits
+    from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
+
+# In one commit, whichever is reached first: more gains nothing, and others wait for as long.
+BATCH_MESSAGES = 500
+BATCH_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What `load` did.
+
+    Attributes:
+        messages: loaded now.
+        before: of this dump, loaded by an earlier run.
+        expired: left out, because they are beyond the retention of their queue.
+        created: queues that there were not before.
+        warnings: what could not be taken over, a line each.
+    """
+
+    messages: int = 0
+    before: int = 0
+    expired: int = 0
+    created: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def load(
+    store: "Store",
+    lines: Iterable[str | bytes],
+    caller: "Caller",
+    *,
+    renew: bool = False,
+    again: bool = False,
+    progress: Callable[[Loaded], None] = lambda _: None,
+) -> Loaded:
+    """Make the queues of a dump that there are not, and store its messages behind those that there are.
+
+    Messages keep their ids, send times, receive counts and delays; a queue that exists keeps its attributes. In each
+    commit the file notes how far it came with this dump: after an error or a kill, loading the same dump goes on from
+    there, and loading a complete one once more does nothing. What FIFO queues remembered of their sends comes last,
+    when all messages are there: before that, a message that is not in would be taken for a duplicate.
+
+    Args:
+        lines: of one dump.
+        renew: new message ids, sent now, never received: as if each was sent today.
+        again: load the dump from its beginning, whatever was loaded of it before.
+        progress: told after each commit.
+
+    Raises:
+        BadDump: a line that is none of a dump's, or no end.
+        SQSError: a queue or message that is not allowed here; its line's number stands before the message.
+        DiskFull, Busy: see `errors`. All messages before the commit that failed are in the file.
+    """
+    done = Loaded()
+    reader = DumpReader(lines)
+    start = reader.start()
+    bookmark = f"loaded {start.dump_id}"
+    with store.reading() as connection:
+        found = connection.execute(SELECT_BOOKMARK, {"name": bookmark}).fetchone()
+    done.before = 0 if found is None or again else found[0]
+    queues = reader.queues()
+    done.created, done.warnings = store.write(_create_queues, queues, caller)
+    names = {queue.name for queue in queues}
+    taken = done.before
+    for batch in _batches(reader, names, done.before, store.settings.limits):
+        taken += len(batch)
+        written = store.write(_write, batch, renew, caller, bookmark, taken)
+        done.messages += written
+        done.expired += len(batch) - written
+        progress(done)
+    for chunk in _remembered(reader, names):
+        if not renew:
+            store.write(_remember, chunk, caller)
+    return done
+
+
+def examine(lines: Iterable[str | bytes], *, limits: str = "sqs") -> Loaded:
+    """Read a dump to its end and check each message, without a file: what `load` would refuse is refused.
+
+    Args:
+        limits: "sqs" or "native", as for `connect`.
+
+    Raises:
+        BadDump, SQSError: as `load`; whether the queues' attributes are allowed shows only there.
+    """
+    reader = DumpReader(lines)
+    reader.start()
+    queues = {queue.name for queue in reader.queues()}
+    done = Loaded(messages=sum(len(batch) for batch in _batches(reader, queues, 0, LIMITS[limits])))
+    for _ in _remembered(reader, queues):
+        pass
+    return done
+
+
+# --- queues
+
+
+def _create_queues(
+    tx: "Transaction", queues: list[DumpedQueue], caller: "Caller"
+) -> tuple[list[str], list[str]]:
+    """Make those that there are not; their redrive policies once all of them are there. Gives names and warnings."""
+    created = []
+    warnings = []
+    for queue in queues:
+        try:
+            lookup.find(tx.execute, queue.name, caller)
+        except QueueDoesNotExist:
+            _create_queue(tx, queue, caller)
+            created.append(queue)
+    for queue in created:
+        policy = queue.attributes.get("RedrivePolicy")
+        if policy is None:
+            continue
+        attributes = {"RedrivePolicy": policy}
+        request = shapes.parse(
+            requests.SetQueueAttributes,
+            {"QueueUrl": queue.name, "Attributes": attributes},
+            tx.settings.limits,
+        )
+        try:
+            set_queue_attributes(tx, request, caller)
+        except InvalidParameterValue as error:
+            warnings.append(f"queue {queue.name} has no RedrivePolicy here: {error.message}")
+    return [queue.name for queue in created], warnings
+
+
+def _create_queue(tx: "Transaction", queue: DumpedQueue, caller: "Caller") -> None:
+    attributes = {name: text for name, text in queue.attributes.items() if name != "RedrivePolicy"}
+    parameters = {"QueueName": queue.name, "Attributes": attributes, "tags": queue.tags}
+    try:
+        create_queue(tx, shapes.parse(requests.CreateQueue, parameters, tx.settings.limits), caller)
+    except SQSError as error:
+        raise type(error)(f"queue {queue.name}: {error.message}") from error
+
+
+# --- messages
+
+
+def _batches(
+    reader: DumpReader, queues: set[str], before: int, limits: "Limits"
+) -> Iterator[list[tuple[str, LoadedMessage]]]:
+    """(queue, message) of all after the first `before` ones, a commit's worth at a time; the last may be empty."""
+    batch: list[tuple[str, LoadedMessage]] = []
+    size_bytes = 0
+    for place, line in enumerate(reader.messages()):
+        if place < before:
+            continue
+        _check_queue(reader, line.queue, queues)
+        message = _checked(reader, line, limits)
+        batch.append((line.queue, message))
+        size_bytes += message.message.size_bytes
+        if len(batch) >= BATCH_MESSAGES or size_bytes >= BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    yield batch
+
+
+def _check_queue(reader: DumpReader, name: str, queues: set[str]) -> None:
+    if name not in queues:
+        raise reader.refused(f"the queue {name} is none of the dump's")
+
+
+def _checked(reader: DumpReader, line: DumpedMessage, limits: "Limits") -> LoadedMessage:
+    """Checked as a message that is sent, except for the size that its queue allows today."""
+    trace = line.trace_header
+    system = {TRACE_HEADER: MessageAttributeValue(data_type="String", string_value=trace)} if trace else None
+    try:
+        prepared = prepare_message(
+            line.body, line.attributes, system, line.group_id, line.deduplication_id, limits=limits
+        )
+    except SQSError as error:
+        raise type(error)(f"line {reader.number}: {error.message}") from error
+    if line.group_id is None and line.queue.endswith(".fifo"):
+        raise reader.refused("group_id is missing, without which a FIFO queue takes no message")
+    if line.queue_receive_count > line.receive_count:
+        raise reader.refused("queue_receive_count is more than receive_count")
+    return LoadedMessage(
+        prepared,
+        _message_id(reader, line.message_id),
+        line.sender_id,
+        line.sent_at,
+        line.delayed_until or 0,
+        line.receive_count,
+        line.queue_receive_count,
+        line.first_received_at,
+        _source(reader, line),
+        line.sequence or 0,
+    )
+
+
+def _message_id(reader: DumpReader, text: str) -> bytes:
+    try:
+        return uuid.UUID(text).bytes
+    except ValueError as error:
+        raise reader.refused(f"message_id {text!r}: {error}") from error
+
+
+def _source(reader: DumpReader, line: DumpedMessage) -> Source | None:
+    found = line.dead_letter
+    if found is None:
+        return None
+    for move in (found, *found.earlier):
+        if not is_queue_arn(move.source_arn):
+            raise reader.refused(f"source_arn {move.source_arn!r} is no queue's ARN")
+    earlier = tuple(Source(move.source_arn, move.receive_count, move.moved_at) for move in found.earlier)
+    return Source(found.source_arn, found.receive_count, found.moved_at, earlier)
+
+
+def _write(
+    tx: "Transaction",
+    batch: list[tuple[str, LoadedMessage]],
+    renew: bool,
+    caller: "Caller",
+    bookmark: str,
+    taken: int,
+) -> int:
+    """Store a batch and how far the dump was taken in with it. Gives how many were not beyond their retention."""
+    by_queue: dict[str, list[LoadedMessage]] = {}
+    for name, message in batch:
+        by_queue.setdefault(name, []).append(message)
+    written = 0
+    for name, messages in by_queue.items():
+        queue = lookup.find(tx.execute, name, caller)
+        expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
+        kept = [
+            _renewed(message, tx.now_ms) if renew else _kept(message, tx.now_ms)
+            for message in messages
+            if renew or message.sent_at > expired_at
+        ]
+        if kept:
+            append_loaded(tx, queue, kept)
+        written += len(kept)
+    tx.execute(sql.SET_META, {"name": bookmark, "number": taken, "bytes": None})
+    return written
+
+
+def _kept(message: LoadedMessage, now_ms: int) -> LoadedMessage:
+    """With its past. One whose sender's clock was ahead was sent now: it would outlive its retention."""
+    visible_at = message.visible_at if message.visible_at > now_ms else 0
+    return message._replace(sent_at=min(message.sent_at, now_ms), visible_at=visible_at)
+
+
+def _renewed(message: LoadedMessage, now_ms: int) -> LoadedMessage:
+    """Without a past. A delay that goes on is no past."""
+    return message._replace(
+        message_id=bytes(new_message_id()),
+        sent_at=now_ms,
+        visible_at=message.visible_at if message.visible_at > now_ms else 0,
+        receive_count=0,
+        queue_receive_count=0,
+        first_received_at=None,
+        source=None,
+    )
+
+
+# --- what FIFO queues remember of their sends
+
+
+def _remembered(reader: DumpReader, queues: set[str]) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """(queue, row) of each deduplication, a commit's worth at a time; the last may be empty."""
+    chunk: list[tuple[str, dict[str, Any]]] = []
+    for line in reader.deduplications():
+        _check_queue(reader, line.queue, queues)
+        if not line.queue.endswith(".fifo"):
+            raise reader.refused(f"the queue {line.queue} is no FIFO queue, which alone remembers sends")
+        row = {
+            "deduplication_id": line.deduplication_id,
+            "group_id": line.group_id,
+            "message_id": _message_id(reader, line.message_id),
+            "sequence": line.sequence,
+            "expires_at": line.expires_at,
+        }
+        chunk.append((line.queue, row))
+        if len(chunk) == BATCH_MESSAGES:
+            yield chunk
+            chunk = []
+    yield chunk
+
+
+def _remember(tx: "Transaction", chunk: list[tuple[str, dict[str, Any]]], caller: "Caller") -> None:
+    """What is not over by now. Five minutes from now at most, if the clock of the other machine was ahead."""
+    longest = tx.now_ms + tx.settings.limits.deduplication_seconds * 1000
+    for name, row in chunk:
+        if row["expires_at"] > tx.now_ms:
+            kept = {
+                **row,
+                "epoch_id": lookup.find(tx.execute, name, caller).epoch_id,
+                "expires_at": min(row["expires_at"], longest),
+                "now_ms": tx.now_ms,
+            }
+            tx.execute(RESTORE_DEDUPLICATION, kept)

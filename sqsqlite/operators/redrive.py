@@ -1,0 +1,98 @@
+"""What a move task would do, before it does anything."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.actions import lookup
+from sqsqlite.actions.move_tasks import check_start
+from sqsqlite.contract.move_filter import MoveFilter
+from sqsqlite.contract.names import queue_name
+from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.sql import metrics as sql
+
+if TYPE_CHECKING:
+    from sqsqlite.actions.caller import Caller
+    from sqsqlite.contract import requests
+    from sqsqlite.store.store import Store
+    from sqsqlite.store.transaction import Transaction
+
+UNKNOWN_ORIGIN = "of unknown origin"
+QUEUE_GONE = "the queue is gone"
+NOWHERE = frozenset({UNKNOWN_ORIGIN, QUEUE_GONE})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Messages of a dead-letter queue that have one origin and one fate.
+
+    Attributes:
+        source: the name of the queue they came from; None: they were sent to the dead-letter queue itself.
+        destination: where they would go; None where nothing says it.
+        messages: how many.
+        kept_by: why they would stay; None: they would go.
+    """
+
+    source: str | None
+    destination: str | None
+    messages: int
+    kept_by: str | None
+
+
+def plan(
+    store: "Store",
+    request: "requests.StartMessageMoveTask",
+    caller: "Caller",
+    move_filter: MoveFilter | None = None,
+) -> list[Part]:
+    """How many messages the task would move from which queue to which, and which stay; nothing is written.
+
+    What is received, sent or expires until it starts, or while it runs, makes a difference.
+
+    Raises:
+        as `start_message_move_task`: what could not start has no plan.
+    """
+    with store.reading() as connection:
+        now_ms = store.clock.now_ms()
+        source = check_start(connection.execute, store.settings, request, caller)
+        bounds = {
+            "epoch_id": source["epoch_id"],
+            "now_ms": now_ms,
+            "expired_at": store.settings.jumps.expired_at(source["message_retention_period_seconds"], now_ms),
+            **dataclasses.asdict(move_filter or MoveFilter()),
+        }
+        rows = connection.execute(sql.COUNT_REDRIVABLE, bounds).fetchall()
+        return [_part(connection.execute, caller, request.destination_arn, *row) for row in rows]
+
+
+def require_room(tx: "Transaction") -> None:
+    """Raises DiskFull: not even one message could be moved now."""
+    tx.require_room(1)
+
+
+def _part(
+    execute: Any,
+    caller: "Caller",
+    destination_arn: str | None,
+    source_arn: str | None,
+    kept_by: str | None,
+    count: int,
+) -> Part:
+    destination = destination_arn or source_arn
+    if kept_by is None and destination is None:
+        kept_by = UNKNOWN_ORIGIN
+    if kept_by is None and destination is not None and not _exists(execute, destination, caller):
+        kept_by = QUEUE_GONE
+    return Part(_name(source_arn), _name(destination), count, kept_by)
+
+
+def _exists(execute: Any, arn: str, caller: "Caller") -> bool:
+    try:
+        lookup.find(execute, arn, caller)
+    except QueueDoesNotExist:
+        return False
+    return True
+
+
+def _name(arn: str | None) -> str | None:
+    return None if arn is None else queue_name(arn)[1]

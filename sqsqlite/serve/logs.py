@@ -1,0 +1,131 @@
+"""The log: one line of JSON for each request, and for the server's start and end."""
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, TextIO
+
+import msgspec
+
+from sqsqlite.serve.served import Served
+
+# Of lines that wait to be written: some 10,000. What comes on top of them is dropped.
+QUEUED_BYTES = 4 * 1024 * 1024
+# Seconds that the end of the log waits for lines to be written.
+_LAST_SECONDS = 1.0
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Log:
+    """Writes lines to a stream: what one turn of the event loop has answered, at once, on a thread of its own.
+
+    A full disk, a closed pipe, or one that nobody reads costs lines, never requests. All methods are called within the
+    event loop.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._write = _writer_of(stream)
+        self._lines: list[bytes] = []
+        self._dropped_count = 0
+        self._batches: SimpleQueue[bytes | None] = SimpleQueue()
+        # Each is changed by one thread alone; the difference waits to be written.
+        self._queued_bytes = self._written_bytes = 0
+        self._thread = threading.Thread(target=self._run, name="sqsqlite-log", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write: in the process that the requests come to."""
+        self._thread.start()
+
+    def served(self, served: Served) -> None:
+        """A request was answered."""
+        line: dict[str, Any] = {
+            "time": _now(),
+            "event": "request",
+            "request_id": served.request_id,
+            "client": served.client_address,
+            "action": served.action,
+            "account": served.account_id,
+            "queue": served.queue,
+            "status": served.status,
+            "code": served.code,
+            "seconds": round(served.seconds, 6),
+            "request_bytes": served.request_bytes,
+            "answer_bytes": served.answer_bytes,
+        }
+        if served.access_key_id:
+            line["access_key_id"] = served.access_key_id
+        if served.user:
+            line["user"] = served.user
+        if served.cause:
+            line["cause"] = served.cause
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        self._lines.append(_text(line))
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Something else than a request: handed over at once."""
+        self._lines.append(_text({"time": _now(), "event": event, **facts}))
+        self._hand_over()
+
+    def close(self) -> None:
+        """Wait for the lines to be written, unless nobody takes them."""
+        self._hand_over()
+        self._tell_dropped()
+        self._batches.put(None)
+        self._thread.join(_LAST_SECONDS)
+
+    def _hand_over(self) -> None:
+        lines, self._lines = self._lines, []
+        if self._queued_bytes - self._written_bytes > QUEUED_BYTES:
+            self._dropped_count += len(lines)
+            return
+        self._tell_dropped()
+        self._put(b"".join(lines))
+
+    def _tell_dropped(self) -> None:
+        if self._dropped_count:
+            self._put(_text({"time": _now(), "event": "dropped", "lines": self._dropped_count}))
+            self._dropped_count = 0
+
+    def _put(self, batch: bytes) -> None:
+        self._queued_bytes += len(batch)
+        self._batches.put(batch)
+
+    def _run(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._write(batch)
+            self._written_bytes += len(batch)
+
+
+def _writer_of(stream: TextIO) -> Callable[[bytes], object]:
+    """Past the stream's buffer where there is a descriptor: a thread that waits in it would block the program's end."""
+    try:
+        return partial(_write_all, stream.fileno())
+    except OSError:
+        return partial(_write_text, stream)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _write_text(stream: TextIO, data: bytes) -> None:
+    stream.write(data.decode())
+    stream.flush()
+
+
+def _now() -> str:
+    """The wall clock's time, whatever clock the file has."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _text(line: dict[str, Any]) -> bytes:
+    return _encode(line) + b"\n"

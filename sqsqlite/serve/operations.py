@@ -1,0 +1,93 @@
+"""From a checked request to its response, for the event loop: writes share commits, reads and waits block nobody."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from sqsqlite.actions import dispatch
+from sqsqlite.contract import requests
+from sqsqlite.serve.commits import Commits
+from sqsqlite.serve.polls import Client, Polls
+
+if TYPE_CHECKING:
+    from sqsqlite.actions.caller import Caller
+    from sqsqlite.contract.requests import Request
+    from sqsqlite.contract.responses import ReceiveMessageResponse, Response
+    from sqsqlite.store.store import Store
+
+_READERS = 4
+
+
+class Operations:
+    """The operations of one store, in one event loop. `committing`: see `Commits`; `waiting`: see `Polls`."""
+
+    def __init__(
+        self, store: "Store", committing: Callable[[int], object], waiting: Callable[[int], object]
+    ) -> None:
+        self.store = store
+        self._commits = Commits(store, committing)
+        self._polls = Polls(store, self._commits, waiting)
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
+        # One: what takes long delays none but its like.
+        self._slow_reader = ThreadPoolExecutor(1, thread_name_prefix="sqsqlite-slow-read")
+
+    async def execute(self, request: "Request", caller: "Caller", client: Client) -> "Response":
+        """Carry a request out, and tell the observers of the store.
+
+        Args:
+            client: who waits for the answer.
+
+        Raises:
+            SQSError: what SQS would answer.
+            StoreError: what befell the file.
+        """
+        started = time.perf_counter()
+        try:
+            response = await self._execute(request, caller, client)
+        except Exception as error:
+            dispatch.tell(self.store, request, None, error, time.perf_counter() - started)
+            raise
+        dispatch.tell(self.store, request, response, None, time.perf_counter() - started)
+        return response  # type: ignore[no-any-return]
+
+    async def _execute(self, request: "Request", caller: "Caller", client: Client) -> Any:
+        kind = type(request)
+        operation = dispatch.WRITES.get(kind)
+        if operation is not None:
+            return await self._commits.submit(operation, request, caller, size_bytes=client.size_bytes)
+        if isinstance(request, requests.ReceiveMessage):
+            return await self._polls.receive(request, caller, client)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, dispatch.execute_read, self.store, request, caller)
+
+    async def give_back(
+        self, response: "ReceiveMessageResponse", request: "requests.ReceiveMessage", caller: "Caller"
+    ) -> None:
+        """Make the messages of a receive visible that nobody will read."""
+        await self._polls.give_back(response, request, caller)
+
+    async def in_thread(self, look: Callable[..., None], *arguments: Any) -> None:
+        """Call what may read the file for a second. Raises what it raises."""
+        await asyncio.get_running_loop().run_in_executor(self._slow_reader, look, *arguments)
+
+    @property
+    def waiting(self) -> int:
+        """Long polls that wait at this moment."""
+        return sum(len(line.waiting) for line in self._polls.lines.values())
+
+    def end_waits(self) -> None:
+        """Answer those who wait; new receives don't."""
+        self._polls.end_waits()
+
+    def give_up(self) -> None:
+        """Refuse the writes that have not begun: see `Commits.give_up`."""
+        self._commits.give_up()
+
+    async def close(self) -> None:
+        """Write what was submitted, end the threads."""
+        await self._polls.close()
+        await self._commits.close()
+        self._readers.shutdown()
+        self._slow_reader.shutdown()

@@ -1,1 +1,0 @@
-"""The SQS endpoint: HTTP in front of the same operations that the embedded API calls."""

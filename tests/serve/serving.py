@@ -1,0 +1,45 @@
+"""A real server on a port of its own, and clients of accounts."""
+
+import contextlib
+import threading
+
+import boto3
+from botocore.config import Config
+
+from sqsqlite.access.keys import add_key
+from sqsqlite.serve.server import Server, ServerOptions
+
+# What the tests' raw requests call the server.
+HOSTS = ("a", "a_b.example", "queues.example")
+
+
+@contextlib.contextmanager
+def serving(store, access=None, **options):
+    """The URL of a server of the store, which serves until the block ends."""
+    server = Server(store, ServerOptions(**{"port": 0, "allowed_hosts": HOSTS, **options}), access)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        host, port = server.address
+        yield f"{'https' if options.get('tls_certificate') else 'http'}://{host}:{port}"
+    finally:
+        server.stop()
+        thread.join(300)
+
+
+def client_of(url, key, **options):
+    """A boto3 client that signs with a key."""
+    return boto3.client(
+        "sqs",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id=key.access_key_id,
+        aws_secret_access_key=key.secret_access_key,
+        config=Config(retries={"total_max_attempts": 1}),
+        **options,
+    )
+
+
+def new_client(store, url, account_id, user_name="", **options):
+    """A client of an account, with a key of its own."""
+    return client_of(url, store.write(add_key, account_id, user_name), **options)

@@ -1,0 +1,61 @@
+"""What a page of another site can do, by way of a real browser, to a server without keys."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from sqsqlite.access.hosts import Hosts
+from sqsqlite.access.keyed_access import KeyedAccess
+from sqsqlite.errors import AccessDenied
+from tests.serve.browser import visiting
+from tests.serve.raw import Connection, json_of
+from tests.serve.serving import serving
+from tests.store.waiting import until
+
+# The browser may leave others out: prefetching, icons, addresses with passwords.
+SENT = {
+    *("image", "image behind a redirect", "background", "script", "stylesheet", "video", "object", "frame"),
+    *("refresh", "window", "worker", "opaque fetch", "opaque fetch with a key", "fetch of a range", "fetch"),
+    *("form that gets", "form", "plain form", "form of parts", "sandboxed form", "opaque fetch that posts"),
+    *("beacon", "ping", "report", "events", "socket", "listing"),
+}
+# The browser asks first whether it may, and is told that there is no such method; or it is HEAD, which is no action.
+NEVER_SENT = {"fetch with a key", "fetch of JSON", "fetch by HEAD"}
+
+
+class Seen(KeyedAccess):
+    """Notes who was let in: the names of the page's attempts."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.taken, self.refused = set(), set()
+
+    def authenticate(self, asked):
+        name = parse_qs(asked.query.decode()).get("MessageBody", [""])[0]
+        try:
+            identity = super().authenticate(asked)
+        except AccessDenied:
+            self.refused.add(name)
+            raise
+        self.taken.add(name)
+        return identity
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("host", "taken"), [("queues.example", {"listing"}), ("localhost", set()), ("rebound.example", set())]
+)
+def test_page_of_another_site_sends_nothing_to_a_server_without_keys(store, host, taken):
+    """By a name that was allowed, by loopback's, and by one of the attacker's that leads to loopback."""
+    access = Seen(store, hosts=Hosts(["queues.example"]))
+    with serving(store, access) as url, Connection(url) as program:
+        assert program.ask(json_of(b"CreateQueue", b'{"QueueName": "orders"}')).status == 200
+        access.taken.clear()
+        with visiting(f"{host}:{urlsplit(url).port}"):
+            until(lambda: SENT.issubset(access.taken | access.refused))
+        assert access.taken == taken
+        assert not NEVER_SENT & access.refused
+        asked = json.dumps({"QueueUrl": "orders", "AttributeNames": ["ApproximateNumberOfMessages"]})
+        answer = program.ask(json_of(b"GetQueueAttributes", asked.encode()))
+        assert json.loads(answer.body) == {"Attributes": {"ApproximateNumberOfMessages": "0"}}

@@ -1,0 +1,174 @@
+"""Clients that close while they wait: their messages are others' at once, not after a visibility timeout."""
+
+import asyncio
+import json
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from sqsqlite.access.access import OpenAccess
+from sqsqlite.actions import leases
+from sqsqlite.actions import receive as receive_service
+from sqsqlite.errors import QueueDoesNotExist
+from sqsqlite.serve.application import Application, Options
+from sqsqlite.serve.budget import Budget
+from sqsqlite.serve.http_protocol import HttpProtocol
+from sqsqlite.serve.metrics import Metrics
+from sqsqlite.serve.pages import Pages
+from sqsqlite.serve.protocol import IS_GONE
+from tests.serve.exchanges import posted
+from tests.serve.raw import Connection, ask, json_of
+from tests.serve.serving import serving
+
+WAIT = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","WaitTimeSeconds":20,"VisibilityTimeout":43200}')
+SEND = json_of(b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}')
+NAMES = b'"MessageSystemAttributeNames":["ApproximateReceiveCount"]'
+
+
+@pytest.fixture
+def url(store):
+    with serving(store) as found:
+        ask(found, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
+        yield found
+
+
+@pytest.fixture
+def claims(monkeypatch):
+    """Claims that find messages stand still before they commit, from the first one until `go_on` is set."""
+    found = SimpleNamespace(reached=threading.Event(), go_on=threading.Event())
+    claim = receive_service.claim
+
+    def held_claim(*arguments):
+        response, next_at = claim(*arguments)
+        if response.messages:
+            found.reached.set()
+            assert found.go_on.wait(300)
+        return response, next_at
+
+    monkeypatch.setattr(receive_service, "claim", held_claim)
+    return found
+
+
+@pytest.fixture
+def lost(monkeypatch):
+    """Set when the server has noticed that a connection is closed."""
+    noticed = threading.Event()
+    connection_lost = HttpProtocol.connection_lost
+
+    def notice(self, exc):
+        connection_lost(self, exc)
+        noticed.set()
+
+    monkeypatch.setattr(HttpProtocol, "connection_lost", notice)
+    return noticed
+
+
+def receive(url):
+    """What a receive brings that waits for it in earnest, as the clock stands still."""
+    request = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","WaitTimeSeconds":20,' + NAMES + b"}")
+    [message] = json.loads(ask(url, request).body)["Messages"]
+    return message["Body"], message["Attributes"]["ApproximateReceiveCount"]
+
+
+def test_message_claimed_for_a_client_that_left_is_visible_at_once(url, claims, lost):
+    ask(url, SEND)
+    lost.clear()
+    with Connection(url) as connection:
+        connection.send(WAIT)
+        assert claims.reached.wait(300)
+    assert lost.wait(300)
+    claims.go_on.set()
+    assert receive(url) == ("hi", "2")
+
+
+def test_message_claimed_for_a_waiting_client_that_left_is_visible_at_once(url, store, claims, lost):
+    with Connection(url) as connection:
+        connection.send(WAIT)
+        store.clock.until_waiting(1)
+        ask(url, SEND)
+        assert claims.reached.wait(300)
+        lost.clear()
+    assert lost.wait(300)
+    claims.go_on.set()
+    assert receive(url) == ("hi", "2")
+
+
+def test_client_that_left_while_it_waited_receives_nothing(url, store, lost):
+    with Connection(url) as connection:
+        connection.send(WAIT)
+        store.clock.until_waiting(1)
+        lost.clear()
+    assert lost.wait(300)
+    ask(url, SEND)
+    assert receive(url) == ("hi", "1")
+
+
+def test_client_that_left_with_another_request_on_its_way_receives_nothing(url, store, lost):
+    with Connection(url) as connection:
+        connection.send(WAIT + json_of(b"ListQueues", b"{}"))
+        store.clock.until_waiting(1)
+        lost.clear()
+    assert lost.wait(300)
+    ask(url, SEND)
+    assert receive(url) == ("hi", "1")
+
+
+def test_those_behind_a_client_that_left_are_served_though_its_message_cannot_be_given_back(
+    url, store, claims, lost, monkeypatch
+):
+    """The error is nobody's: the line goes on."""
+
+    def fail(*_):
+        raise QueueDoesNotExist("The specified queue does not exist.")
+
+    monkeypatch.setattr(leases, "change_message_visibility", fail)
+    with Connection(url) as first, Connection(url) as second:
+        first.send(WAIT)
+        store.clock.until_waiting(1)
+        second.send(WAIT)
+        ask(url, SEND)
+        assert claims.reached.wait(300)
+        lost.clear()
+        first.close()
+        assert lost.wait(300)
+        claims.go_on.set()
+        ask(url, SEND)
+        assert json.loads(second.answer().body)["Messages"][0]["Body"] == "hi"
+
+
+def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store):
+    """Behind the claim's commit and before the answer is written: the socket knows, ASGI's message has not come yet."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def ask_gone(application, action, body, is_gone):
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def next_message():
+            return messages.pop() if messages else await asyncio.Event().wait()
+
+        await application(posted(action, **{IS_GONE: is_gone}), next_message, send)
+        return sent.pop()["body"]
+
+    def is_here():
+        return False
+
+    async def run():
+        pages = Pages(store, Metrics(), metrics_for_all=False)
+        application = Application(
+            store, OpenAccess(store), pages, Options(), Metrics(), [], Budget(2**20), Budget(2**20)
+        )
+        application.start()
+        await ask_gone(application, "CreateQueue", b'{"QueueName":"q"}', is_here)
+        await ask_gone(application, "SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_here)
+        leaves = iter([False, True])  # asked before the claim, and behind its commit
+        await ask_gone(application, "ReceiveMessage", b'{"QueueUrl":"q"}', lambda: next(leaves))
+        assert list(leaves) == []
+        found = await ask_gone(application, "ReceiveMessage", b'{"QueueUrl":"q"}', is_here)
+        await application.stop()
+        return json.loads(found)
+
+    assert [message["Body"] for message in asyncio.run(run())["Messages"]] == ["hi"]

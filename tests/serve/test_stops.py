@@ -1,0 +1,165 @@
+"""The end of a server: what was asked is answered, what can't begin is refused, and nothing holds it for longer."""
+
+import contextlib
+import json
+import threading
+
+import pytest
+
+from sqsqlite.actions import receive as receive_service
+from sqsqlite.serve import commits
+from sqsqlite.serve import server as servers
+from sqsqlite.serve.http_protocol import HttpProtocol
+from sqsqlite.serve.server import Server, ServerOptions
+from sqsqlite.store.driver import dbapi
+from tests.serve.raw import Connection, ask, json_of
+from tests.serve.serving import serving
+
+SEND = json_of(b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}')
+RECEIVE = json_of(
+    b"ReceiveMessage",
+    b'{"QueueUrl":"q","VisibilityTimeout":43200,"MessageSystemAttributeNames":["ApproximateReceiveCount"]}',
+)
+
+
+@pytest.fixture
+def url(store):
+    """A server that goes on, beside the one that is stopped."""
+    with serving(store) as found:
+        ask(found, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
+        yield found
+
+
+@contextlib.contextmanager
+def stopping(store):
+    """A server, its URL, and its thread."""
+    server = Server(store, ServerOptions(port=0))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server, "http://{}:{}".format(*server.address), thread
+    finally:
+        server.stop(at_once=True)
+        thread.join(300)
+
+
+@pytest.fixture
+def begins(store, monkeypatch):
+    """Set when a transaction is about to begin."""
+    reached = threading.Event()
+    begin = store.begin
+
+    def told(*arguments):
+        reached.set()
+        return begin(*arguments)
+
+    monkeypatch.setattr(store, "begin", told)
+    return reached
+
+
+@contextlib.contextmanager
+def other_writer(path):
+    """Another program has the write lock, past the turnstile."""
+    connection = dbapi.connect(path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+def receive_count(url):
+    [message] = json.loads(ask(url, RECEIVE).body)["Messages"]
+    return message["Attributes"]["ApproximateReceiveCount"]
+
+
+def test_send_that_cannot_begin_within_the_grace_is_refused(store, url, path, begins, monkeypatch):
+    monkeypatch.setattr(servers, "GRACE_SECONDS", 0.3)
+    with stopping(store) as (server, stopped_url, thread), Connection(stopped_url) as connection:
+        with other_writer(path):
+            begins.clear()
+            connection.send(SEND)
+            assert begins.wait(300)
+            server.stop()
+            answer = connection.answer()
+            thread.join(300)
+            assert not thread.is_alive()
+        assert (answer.status, b"Nothing was done" in answer.body) == (503, True)
+    assert "Messages" not in json.loads(ask(url, RECEIVE).body)
+
+
+def test_receive_that_is_given_up_leases_nothing_when_the_lock_comes(store, url, path, begins):
+    """At once, as by a second signal."""
+    ask(url, SEND)
+    with stopping(store) as (server, stopped_url, thread), Connection(stopped_url) as connection:
+        with other_writer(path):
+            begins.clear()
+            connection.send(RECEIVE)
+            assert begins.wait(300)
+            server.stop(at_once=True)
+            assert connection.answer().status == 503
+            thread.join(300)
+            assert not thread.is_alive()
+        assert receive_count(url) == "1"
+
+
+def test_write_that_has_begun_is_answered_by_a_stop_at_once(store, url, monkeypatch):
+    monkeypatch.setattr(commits, "LAST_SECONDS", 20)
+    monkeypatch.setattr(servers, "_LAST_SECONDS", 20)
+    reached, go_on = threading.Event(), threading.Event()
+    claim = receive_service.claim
+
+    def held_claim(*arguments):
+        found = claim(*arguments)
+        reached.set()
+        assert go_on.wait(300)
+        return found
+
+    ask(url, SEND)
+    monkeypatch.setattr(receive_service, "claim", held_claim)
+    with stopping(store) as (server, stopped_url, thread), Connection(stopped_url) as connection:
+        connection.send(RECEIVE)
+        assert reached.wait(300)
+        server.stop(at_once=True)
+        threading.Timer(0.3, go_on.set).start()
+        assert json.loads(connection.answer().body)["Messages"][0]["Body"] == "hi"
+        thread.join(300)
+        assert not thread.is_alive()
+
+
+def test_receive_whose_client_has_left_before_the_lock_came_is_none(url, path, begins, monkeypatch):
+    """Nothing is claimed, so nothing is counted."""
+    lost = threading.Event()
+    connection_lost = HttpProtocol.connection_lost
+
+    def notice(self, exc):
+        connection_lost(self, exc)
+        lost.set()
+
+    monkeypatch.setattr(HttpProtocol, "connection_lost", notice)
+    ask(url, SEND)
+    with other_writer(path):
+        begins.clear()
+        with Connection(url) as connection:
+            connection.send(RECEIVE)
+            assert begins.wait(300)
+            lost.clear()
+        assert lost.wait(300)
+    assert receive_count(url) == "1"
+
+
+@pytest.mark.parametrize("length", [20, -10])
+def test_request_that_is_not_there_whole_is_refused_by_a_stop(store, length, caplog):
+    """It would hold the end for as long as its client takes."""
+    with stopping(store) as (server, url, thread), Connection(url) as connection:
+        # A first request on this connection, so that it is known to be accepted.
+        assert connection.ask(json_of(b"ListQueues", b"{}")).status == 200
+        connection.send(SEND[:length])
+        assert ask(url, json_of(b"ListQueues", b"{}")).status == 200
+        server.stop()
+        answer = connection.answer()
+        assert (answer.status, answer.body) == (503, b"The server is being stopped.\n")
+        connection.close()
+        thread.join(300)
+        assert not thread.is_alive()
+    assert caplog.records == []
