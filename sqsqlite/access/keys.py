@@ -19,7 +19,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import translate
 
 if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 
@@ -169,7 +169,7 @@ def find_policy(store: "Store", account_id: str, name: str) -> tuple[str | None]
 
 
 def _row(store: "Store", statement: str, parameters: tuple[str, ...]) -> Any:
-    with store.readers.lent() as connection:
+    with store.file.readers.lent() as connection:
         try:
             return connection.execute(statement, parameters).fetchone()
         except dbapi.Error as error:

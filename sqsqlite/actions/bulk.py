@@ -15,7 +15,7 @@ from sqsqlite.errors import SQSError
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 

@@ -11,7 +11,7 @@ from sqsqlite.contract import requests, shapes
 from sqsqlite.errors import SQSError, UnsupportedOperation
 
 if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
 
 WRITES: dict[type, Callable[..., Any]] = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.contract import requests
     from sqsqlite.contract.move_filter import MoveFilter
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.settings import Settings
     from sqsqlite.store.transaction import Transaction
 

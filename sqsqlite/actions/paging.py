@@ -8,7 +8,7 @@ from sqsqlite.contract.limits import Limits
 from sqsqlite.errors import InvalidParameterValue
 
 if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
 
 
 def page(

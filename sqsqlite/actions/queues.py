@@ -25,7 +25,7 @@ from sqsqlite.store.counts import MINUTE_MS, close_minute
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.contract import requests
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.settings import Settings
     from sqsqlite.store.transaction import Transaction

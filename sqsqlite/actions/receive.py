@@ -100,7 +100,7 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
     started_at = store.clock.now_ms()
     queue, wait_seconds, _ = look(store, request, caller)
     if not wait_seconds:
-        store.count_empty_receive(queue.epoch_id)
+        store.transactions.remember_empty_receive(queue.epoch_id)
         return ReceiveMessageResponse()
     until = started_at + wait_seconds * 1000
     waiter = Waiter(queue.id)
@@ -121,7 +121,7 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
                 break
     finally:
         until_done(lambda: store.waker.forget(waiter))
-    store.count_empty_receive(queue.epoch_id)
+    store.transactions.remember_empty_receive(queue.epoch_id)
     return ReceiveMessageResponse()
 
 

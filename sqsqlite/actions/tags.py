@@ -12,7 +12,7 @@ from sqsqlite.sql import queues as sql
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.contract import requests
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.settings import Settings
     from sqsqlite.store.transaction import Transaction
 

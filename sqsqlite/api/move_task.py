@@ -70,7 +70,7 @@ class MoveTask:
             TransactionInProgress: this thread is in a transaction on the file, which keeps the task from going on.
             ResourceNotFoundException: as `refreshed`.
         """
-        if self._store.turnstile.is_held_here:
+        if self._store.file.turnstile.is_held_here:
             raise TransactionInProgress(
                 "wait() inside a transaction would wait for ever: the task goes on when the transaction is over"
             )

@@ -11,8 +11,8 @@ from sqsqlite.sql import file as sql
 from sqsqlite.sql.operators import RENEW_COPY
 from sqsqlite.store import create, migrate
 from sqsqlite.store.backup import check_target, copy_to
-from sqsqlite.store.connections import Connection, connect, disconnect
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.connections import connect, disconnect
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import schema_version
@@ -38,7 +38,7 @@ def backup(store: "Store", target: str | os.PathLike[str], *, replace: bool = Fa
         FileInUse: the target is a database that is open.
         MissingFolder, DiskFull, InputOutputError: as their names say.
     """
-    with store.readers.lent() as connection:
+    with store.file.readers.lent() as connection:
         return copy_to(connection, store.path, Path(target), replace=replace)
 
 

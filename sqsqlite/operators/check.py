@@ -14,7 +14,7 @@ from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import CORRUPT, primary_code
 
 if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
 
 _RESTORE = "restore a backup; or `dump` what can be read and `load` it into a new file"

@@ -36,7 +36,7 @@ from sqsqlite.store.translate import CORRUPT, is_undecodable, primary_code
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.settings import Settings
     from sqsqlite.store.store import Store

@@ -188,7 +188,7 @@ def touch(store: "Store") -> None:
         StoreError: why. CannotOpen: the path leads to another file by now, or to none.
     """
     try:
-        store.readers.check_identity()
+        store.file.readers.check_identity()
     except OSError as error:
         raise CannotOpen(f"{store.path}: {error.strerror}") from error
     with store.reading() as connection:

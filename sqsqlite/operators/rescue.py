@@ -13,7 +13,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import CORRUPT, is_undecodable, primary_code
 
 if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
 
 PAGE = 200
 # Above any row id that AUTOINCREMENT gives in practice, and far enough below the largest number to count beyond it.

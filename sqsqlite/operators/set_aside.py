@@ -18,7 +18,7 @@ from sqsqlite.store.damage import undecoded
 from sqsqlite.store.soundness import findings
 
 if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
 
 _A_VALUE = re.compile(r"(NULL|TEXT|NUMERIC|non-\w+) value in sqs_")

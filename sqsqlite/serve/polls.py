@@ -195,7 +195,7 @@ class _Line:
             elif poll.client.share.wanted_bytes:
                 poll.answer.set_exception(ServiceUnavailable(_NO_ROOM))
             else:
-                self._store.count_empty_receive(self.epoch_id)
+                self._store.transactions.remember_empty_receive(self.epoch_id)
                 poll.answer.set_result(ReceiveMessageResponse())
             if poll.answer.done():
                 self.waiting.remove(poll)
@@ -291,7 +291,7 @@ class Polls:
         found = receive.look(store, request, caller)
         wait_seconds = max(found.wait_seconds, ROOM_SECONDS if wanted_bytes else 0)
         if not wait_seconds or self.is_closing:
-            store.count_empty_receive(found.queue.epoch_id)
+            store.transactions.remember_empty_receive(found.queue.epoch_id)
             return ReceiveMessageResponse()
         poll = Poll(request, caller, client, started_at + wait_seconds * 1000)
         line = self._line(found.queue.id, found.queue.epoch_id)

@@ -18,8 +18,8 @@ from sqsqlite.spark.errors import NoFacts
 from sqsqlite.spark.paths import path_text
 from sqsqlite.sql import ddl
 from sqsqlite.store import create, driver, meta, mounts
-from sqsqlite.store.connections import Connection, connect, disconnect, uri
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.connections import connect, disconnect, uri
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.translate import CONSTRAINT, primary_code, translate
 from sqsqlite.store.version import check_version
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from sqsqlite.errors import FileInUse
 from sqsqlite.store import foreign
 from sqsqlite.store.beside import make_folder
-from sqsqlite.store.connections import Connection, connect, disconnect
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.connections import connect, disconnect
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.translate import BUSY, primary_code, translate
 from sqsqlite.store.turns import let_go, turnstile_for
 

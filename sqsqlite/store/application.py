@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.application_connection import ApplicationConnection
-from sqsqlite.store.connections import Connection, Pool
+from sqsqlite.store.connections import Pool
 from sqsqlite.store.descriptors import raise_used_up
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.neutral import make_plain, neutral, run
 from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transactions import Transactions
 from sqsqlite.store.translate import commit_error, translate
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection as SQLAlchemyConnection
     from sqlalchemy import Engine
 
-    from sqsqlite.store.store import Store
-
 
 class Application:
     """The application's side of one store."""
 
-    def __init__(self, store: "Store") -> None:
-        self._store = store
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+        self._file = file = transactions.file
         self.pool = Pool(
-            store.path,
-            synchronous=store.synchronous,
-            busy_timeout=store.busy_timeout,
+            file.path,
+            synchronous=file.synchronous,
+            busy_timeout=file.busy_timeout,
             factory=ApplicationConnection,
         )
         self._engine: Engine | None = None
@@ -65,27 +65,27 @@ class Application:
 
     def begin(self, connection: ApplicationConnection) -> None:
         """Take the turn and BEGIN IMMEDIATE: a transaction that upgraded from reading would fail at once."""
-        store = self._store
+        file = self._file
         connection.thread = threading.get_ident()
         try:
-            timeout = store.turnstile.take(connection, store.busy_timeout)
+            timeout = file.turnstile.take(connection, file.busy_timeout)
             with neutral(connection):
                 self._set_up(connection, query_only=False)
-                connection.transaction = tx = store.begin(connection, timeout)
+                connection.transaction = tx = self._transactions.begin(connection, timeout)
             tx.is_callers = True
         except BaseException as error:
-            store.turnstile.leave(connection)
+            file.turnstile.leave(connection)
             if isinstance(error, dbapi.Error):
-                raise translate(error, store.path) from error
+                raise translate(error, file.path) from error
             if isinstance(error, OSError):
-                raise_used_up(error, store.path)
+                raise_used_up(error, file.path)
             raise
 
     def _set_up(self, connection: ApplicationConnection, *, query_only: bool) -> None:
         """Before BEGIN: afterwards SQLite refuses another synchronous level."""
         if connection.is_changed:
-            run(connection, f"PRAGMA synchronous = {self._store.synchronous}")
-            run(connection, f"PRAGMA busy_timeout = {round(self._store.busy_timeout * 1000)}")
+            run(connection, f"PRAGMA synchronous = {self._file.synchronous}")
+            run(connection, f"PRAGMA busy_timeout = {round(self._file.busy_timeout * 1000)}")
         if connection.is_changed or connection.is_query_only is not query_only:
             # Only when needed: all prepared statements expire with it.
             connection.is_query_only = None
@@ -97,13 +97,13 @@ class Application:
         tx = connection.transaction
         try:
             with neutral(connection):
-                self._store.headroom.require_margin(connection)
+                self._file.headroom.require_margin(connection)
             commit()
         except dbapi.Error as error:
-            raise commit_error(error, self._store.path, connection) from error
+            raise commit_error(error, self._file.path, connection) from error
         self.over(connection)
         if tx is not None:
-            self._store.committed(tx)
+            self._transactions.committed(tx)
 
     def over(self, connection: ApplicationConnection) -> None:
         """The transaction has ended, either way."""
@@ -111,7 +111,7 @@ class Application:
         if tx is not None:
             tx.is_over = True
             connection.transaction = None
-        self._store.turnstile.leave(connection)
+        self._file.turnstile.leave(connection)
 
     def transaction_of(self, connection: Connection) -> Transaction:
         """The transaction that a connection of ours has begun.
@@ -121,7 +121,7 @@ class Application:
         """
         if not isinstance(connection, ApplicationConnection) or connection.application is not self:
             raise StoreError(
-                f"{connection!r} is not a connection to {self._store.path} from `sqs.engine` or `sqs.transaction()`: "
+                f"{connection!r} is not a connection to {self._file.path} from `sqs.engine` or `sqs.transaction()`: "
                 "only those can carry the application's rows and the queue's messages in one transaction"
             )
         if connection.transaction is None or not connection.in_transaction:
@@ -164,7 +164,7 @@ class Application:
 
             engine = create_engine("sqlite://", module=dbapi, creator=self.connection, poolclass=NullPool)
         except OSError as error:
-            raise_used_up(error, self._store.path)
+            raise_used_up(error, self._file.path)
             raise
         event.listen(engine, "connect", self._forget_dialects_functions)
         event.listen(engine, "begin", begin)

@@ -1,18 +1,31 @@
 """The raw connection that an application gets: it cannot end a block, and what it gives out ends with it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from sqsqlite.errors import StoreError
+from sqsqlite.store.connections import Pool
 from sqsqlite.store.cursors import ApplicationCursor, Cursors
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.foreign import TORN
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.neutral import LASTING_METHODS
+from sqsqlite.store.transaction import Transaction
 
-if TYPE_CHECKING:
-    from sqsqlite.store.application import Application
-    from sqsqlite.store.transaction import Transaction
+
+class Owner(Protocol):
+    """Whom a connection asks when its transaction ends: `application.Application`."""
+
+    pool: Pool
+
+    def end(self, connection: "ApplicationConnection", commit: Callable[[], None]) -> None:
+        """COMMIT by `commit`, and what follows a commit."""
+
+    def over(self, connection: "ApplicationConnection") -> None:
+        """The transaction has ended, either way."""
+
+    def take_back(self, connection: "ApplicationConnection") -> None:
+        """The connection is free again."""
 
 
 class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
@@ -27,8 +40,8 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         is_query_only: it was last used by `read_engine`. None: an interrupt came while that was set.
     """
 
-    application: "Application | None" = None
-    transaction: "Transaction | None" = None
+    application: Owner | None = None
+    transaction: Transaction | None = None
     thread = 0
     is_block = False
     is_lent = False

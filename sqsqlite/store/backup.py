@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sqsqlite.errors import CannotOpen, DiskFull, FileInUse, InputOutputError, MissingFolder, TargetExists
 from sqsqlite.store import full
-from sqsqlite.store.connections import Connection, uri
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.connections import uri
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.secrecy import tighten_with_keys
 from sqsqlite.store.translate import IOERR, primary_code, translate
 

@@ -11,21 +11,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqsqlite.errors import Busy, CommitInDoubt, DiskFull, SQSQLiteError, StoreError
-from sqsqlite.store.counts import write_counts
+from sqsqlite.store.checkpoints import Wal, begin_wal_again
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import BALLAST_PIECES
 from sqsqlite.store.interrupts import until_done
-from sqsqlite.store.room import make_room
+from sqsqlite.store.space import make_room
+from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transactions import Transactions
 from sqsqlite.store.translate import BUSY, commit_error, is_full, primary_code, translate
-from sqsqlite.store.upkeep import Wal
 from sqsqlite.store.writer import writer_of
-
-if TYPE_CHECKING:
-    from sqsqlite.store.store import Store
-    from sqsqlite.store.transaction import Transaction
 
 R = TypeVar("R")
 
@@ -113,8 +110,9 @@ class GroupCommit:
     `setdefault`, what a leader holds stands in its entry, and `_settle` ends whatever was begun: once or again.
     """
 
-    def __init__(self, store: "Store") -> None:
-        self._store = store
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+        self._file = transactions.file
         self._leader: dict[str, _Entry] = {}
         self._queued: deque[_Entry] = deque()
 
@@ -145,7 +143,7 @@ class GroupCommit:
                 until_done(lambda: self._settle(entry))
             raise
         for tx in committed:
-            self._store.committed(tx)
+            self._transactions.committed(tx)
         return entry
 
     def _queue(self, entry: _Entry) -> bool:
@@ -158,14 +156,14 @@ class GroupCommit:
         # The leader may have gone between our look and the append: then nobody else will see the entry.
         if self._leader.setdefault(_LEADER, entry) is entry:
             self._hand_over(entry)
-        timeout = self._store.busy_timeout
+        timeout = self._file.busy_timeout
         if waiting.acquire(timeout=timeout):
             return self._comes_to_lead(entry)
         if entry.fate.setdefault(_FATE, entry) is entry:
             self._unqueue(entry)
             raise Busy(
-                f"{self._store.path}: other threads have been writing for {timeout:g} s (busy_timeout)"
-                f"{writer_of(self._store.path)}"
+                f"{self._file.path}: other threads have been writing for {timeout:g} s (busy_timeout)"
+                f"{writer_of(self._file.path)}"
             )
         # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
         waiting.acquire()
@@ -175,14 +173,14 @@ class GroupCommit:
         with contextlib.suppress(ValueError):
             self._queued.remove(entry)
 
-    def _lead(self, entry: _Entry, committed: "list[Transaction]") -> None:
-        store = self._store
+    def _lead(self, entry: _Entry, committed: list[Transaction]) -> None:
+        file = self._file
         group = entry.group = [entry]
-        timeout = store.busy_timeout
+        timeout = file.busy_timeout
         if entry.queued_at:
             timeout = max(0.0, timeout - (time.monotonic() - entry.queued_at))
         try:
-            timeout = store.turnstile.take(entry, timeout)
+            timeout = file.turnstile.take(entry, timeout)
         except StoreError as error:
             entry.error = error
         else:
@@ -210,9 +208,9 @@ class GroupCommit:
             # Interrupted at work. Closed, so that whatever it holds is rolled back with it.
             if entry.commit is _Commit.BEGUN:
                 entry.commit = _Commit.OPEN if entry.connection.in_transaction else _Commit.DONE
-            self._store.writers.discard(entry.connection)
+            self._file.writers.discard(entry.connection)
             entry.connection = None
-        self._store.turnstile.leave(entry)
+        self._file.turnstile.leave(entry)
         if len(entry.group) > 1 or self._queued:
             taken = [other for other in list(self._queued) if other.fate and other.fate.get(_FATE) is entry]
             for follower in (*entry.group[1:], *taken):
@@ -228,7 +226,7 @@ class GroupCommit:
                 follower.is_to_repeat = True
             elif leader.commit is _Commit.FAILED:
                 follower.error = CommitInDoubt(
-                    f"{self._store.path}: the thread that committed for this one was interrupted"
+                    f"{self._file.path}: the thread that committed for this one was interrupted"
                 )
             follower.is_decided = True
         if not follower.is_told:
@@ -281,7 +279,7 @@ class GroupCommit:
         self,
         leader: _Entry,
         group: list[_Entry],
-        committed: "list[Transaction]",
+        committed: list[Transaction],
         timeout: float,
         *,
         tries: int = 0,
@@ -293,21 +291,21 @@ class GroupCommit:
             timeout: seconds to wait for SQLite's own lock.
             tries: so often a full disk has been given room for it.
         """
-        store = self._store
+        file = self._file
         for entry in group:
             entry.is_decided = False
         leader.commit = _Commit.OPEN
         try:
-            leader.connection = store.writers.take()
+            leader.connection = file.writers.take()
             committed.append(self._attempt(leader, group, timeout))
         except (dbapi.Error, StoreError) as error:
             if leader.connection is not None:
                 # Closed, not reused: whatever the failed transaction still held is rolled back with it.
-                store.writers.discard(leader.connection)
+                file.writers.discard(leader.connection)
                 leader.connection = None
             code = primary_code(error)
-            found_no_room = isinstance(error, DiskFull) or is_full(error, store.path)
-            if found_no_room and tries < LAST_TRY and make_room(store, first=not tries):
+            found_no_room = isinstance(error, DiskFull) or is_full(error, file.path)
+            if found_no_room and tries < LAST_TRY and make_room(file, first=not tries):
                 self._transact(leader, group, committed, timeout, tries=tries + 1)
             elif len(group) > 1 and isinstance(error, dbapi.Error) and code != BUSY:
                 # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
@@ -315,26 +313,26 @@ class GroupCommit:
                 for entry in group:
                     self._transact(leader, [entry], committed, timeout, tries=tries)
             else:
-                _fail(group, translate(error, store.path), error)
+                _fail(group, translate(error, file.path), error)
         else:
             connection, leader.connection = leader.connection, None
-            store.writers.give_back(connection)
-            if tries < LAST_TRY and store.headroom.wal_in_the_way:
+            file.writers.give_back(connection)
+            if tries < LAST_TRY and file.headroom.wal_in_the_way:
                 self._empty_wal_for(leader, group, committed, timeout)
 
     def _empty_wal_for(
-        self, leader: _Entry, group: list[_Entry], committed: "list[Transaction]", timeout: float
+        self, leader: _Entry, group: list[_Entry], committed: list[Transaction], timeout: float
     ) -> None:
         """Sends were refused for want of room that an empty WAL may give: once more with one."""
-        store = self._store
-        store.headroom.wal_in_the_way = False
+        file = self._file
+        file.headroom.wal_in_the_way = False
         refused = [entry for entry in group if isinstance(entry.error, DiskFull)]
-        if refused and store.upkeep.begin_wal_again("TRUNCATE") is Wal.BEGUN:
+        if refused and begin_wal_again(file, "TRUNCATE") is Wal.BEGUN:
             self._transact(leader, refused, committed, timeout, tries=LAST_TRY)
 
-    def _attempt(self, leader: _Entry, group: list[_Entry], timeout: float) -> "Transaction":
+    def _attempt(self, leader: _Entry, group: list[_Entry], timeout: float) -> Transaction:
         connection = leader.connection
-        tx = self._store.begin(connection, timeout)
+        tx = self._transactions.begin(connection, timeout)
         # Not before: had it waited for SQLite's lock in vain, those who came later would be refused in its time.
         if self._queued and group is leader.group:
             self._gather(leader, group)
@@ -343,12 +341,9 @@ class GroupCommit:
         elif not _run_plain(tx, group):
             # Something failed after it had written, which should not happen: once more, each by itself.
             connection.execute("ROLLBACK")
-            tx = self._store.begin(connection, timeout)
+            tx = self._transactions.begin(connection, timeout)
             _run_with_savepoints(tx, group)
-        self._store.drain_empty_receives(tx)
-        self._store.note_difference(tx)
-        write_counts(tx)
-        self._store.headroom.require_margin(connection)
+        self._transactions.finish(tx)
         leader.committing = group
         leader.commit = _Commit.BEGUN
         try:
@@ -356,7 +351,7 @@ class GroupCommit:
         except dbapi.Error as error:
             # The first thing, so that an interrupt finds it: one may come at any call from here on.
             leader.commit = _Commit.FAILED
-            known = commit_error(error, self._store.path, connection)
+            known = commit_error(error, self._file.path, connection)
             if isinstance(known, DiskFull):
                 raise  # nothing of it is in the file
             raise known from error
@@ -374,7 +369,7 @@ def _fail(group: list[_Entry], error: Exception, cause: Exception | None = None)
         entry.is_decided = True
 
 
-def _run_alone(tx: "Transaction", entry: _Entry, leader: _Entry) -> None:
+def _run_alone(tx: Transaction, entry: _Entry, leader: _Entry) -> None:
     """One operation, the leader's own or a follower's; a refusal leaves nothing to commit."""
     entry.error = None
     changes = tx.connection.total_changes
@@ -404,7 +399,7 @@ def _is_from_outside(error: Exception) -> bool:
     return not is_pythons or threading.current_thread() is threading.main_thread()
 
 
-def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:
+def _run_plain(tx: Transaction, group: list[_Entry]) -> bool:
     """Every operation, without a savepoint. False: one failed after it had written."""
     connection = tx.connection
     for entry in group:
@@ -424,7 +419,7 @@ def _run_plain(tx: "Transaction", group: list[_Entry]) -> bool:
     return True
 
 
-def _run_with_savepoints(tx: "Transaction", group: list[_Entry]) -> None:
+def _run_with_savepoints(tx: Transaction, group: list[_Entry]) -> None:
     execute = tx.execute
     for entry in group:
         entry.result = entry.error = None

@@ -14,13 +14,10 @@ from weakref import WeakSet
 
 from sqsqlite.errors import CannotOpen, SQSQLiteError, StoreClosed
 from sqsqlite.store import foreign, wal_files
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import check_version
-
-Connection = Any
-"""A DB-API connection of `driver.dbapi`."""
 
 
 class PlainConnection(dbapi.Connection):  # type: ignore[name-defined,misc]

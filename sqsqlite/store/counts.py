@@ -1,16 +1,12 @@
 """The counts of each queue, exact and flat in cost, and the activity of the open minute."""
 
-from typing import TYPE_CHECKING
-
 from sqsqlite.sql import queues as sql
-
-if TYPE_CHECKING:
-    from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transaction import Transaction
 
 MINUTE_MS = 60_000
 
 
-def write_counts(tx: "Transaction") -> None:
+def write_counts(tx: Transaction) -> None:
     """Write what the transaction changed: once a queue, right before the commit.
 
     In a caller's own transaction it follows each operation, so that the caller's savepoints cover it.
@@ -40,7 +36,7 @@ def write_counts(tx: "Transaction") -> None:
     tx.deltas.clear()
 
 
-def close_minute(tx: "Transaction", epoch_id: int, minute_at: int) -> None:
+def close_minute(tx: Transaction, epoch_id: int, minute_at: int) -> None:
     """The open minute becomes history, and `minute_at` is the open one."""
     tx.execute(sql.CLOSE_MINUTE, {"epoch_id": epoch_id})
     tx.execute(sql.OPEN_MINUTE, {"epoch_id": epoch_id, "minute_at": minute_at})

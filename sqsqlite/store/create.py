@@ -17,9 +17,9 @@ from sqsqlite.sql import ddl
 from sqsqlite.sql import file as sql
 from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import meta, mounts
-from sqsqlite.store.connections import Connection, connect, disconnect
+from sqsqlite.store.connections import connect, disconnect
 from sqsqlite.store.descriptors import USED_UP, none_free
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.full import OUT_OF_ROOM
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import check_version

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
 
 
 def warn_of_damage(path: "Path", lines: Iterable[str]) -> None:

@@ -1,16 +1,11 @@
 """Why did an operation fail as it never does? Because the file is damaged, or because of a bug of ours."""
 
-from typing import TYPE_CHECKING
-
 from sqsqlite.errors import Corrupt, SQSQLiteError
 from sqsqlite.sql import operators as find
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.file import File
 from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import CORRUPT, ERROR, NOTADB, primary_code
-
-if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
-    from sqsqlite.store.store import Store
 
 ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, dbapi.Error)
 """What working with rows raises that break their schema; and what bugs raise."""
@@ -36,7 +31,7 @@ _INVARIANTS = (
 )
 
 
-def damage_behind(store: "Store", error: Exception, snapshot: "Connection | None" = None) -> Corrupt | None:
+def damage_behind(file: File, error: Exception, snapshot: Connection | None = None) -> Corrupt | None:
     """The error to raise in place of one of `ODD`, if the file is damaged. None: the error stays what it is.
 
     Requests are checked before their operations run, so a sound file gives none of these. Looks through the whole file,
@@ -50,18 +45,18 @@ def damage_behind(store: "Store", error: Exception, snapshot: "Connection | None
     if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
         return None
     # What a request holds was decoded before: this is what a row holds.
-    why = "a text in it can't be decoded" if isinstance(error, ValueError) else _find_damage(store, snapshot)
+    why = "a text in it can't be decoded" if isinstance(error, ValueError) else _find_damage(file, snapshot)
     if why is None:
         return None
     return Corrupt(
-        f"{store.path}: the file is damaged: {why}: run `sqsqlite check` ({type(error).__name__}: {error})"
+        f"{file.path}: the file is damaged: {why}: run `sqsqlite check` ({type(error).__name__}: {error})"
     )
 
 
-def _find_damage(store: "Store", snapshot: "Connection | None") -> str | None:
+def _find_damage(file: File, snapshot: Connection | None) -> str | None:
     if snapshot is not None:
         return _damage(snapshot)
-    with store.readers.lent() as connection:
+    with file.readers.lent() as connection:
         connection.execute("BEGIN")
         try:
             return _damage(connection)
@@ -70,7 +65,7 @@ def _find_damage(store: "Store", snapshot: "Connection | None") -> str | None:
                 connection.execute("ROLLBACK")
 
 
-def _damage(connection: "Connection") -> str | None:
+def _damage(connection: Connection) -> str | None:
     try:
         if damage := findings(connection, "quick_check", 1):
             return damage[0].replace("\n", " ")

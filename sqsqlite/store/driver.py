@@ -8,6 +8,7 @@ otherwise.
 import os
 import warnings
 from types import ModuleType
+from typing import Any
 
 from sqsqlite.errors import UnsafeSQLite
 
@@ -40,6 +41,9 @@ def _load() -> ModuleType:
 
 dbapi: ModuleType = _load()
 """The DB-API module of the one SQLite copy that opens queue files in this process."""
+
+Connection = Any
+"""One of its connections."""
 
 is_standard_library: bool = dbapi.__name__.startswith("sqlite3")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sqsqlite.errors import DiskFull
 from sqsqlite.store.beside import make_folder
-from sqsqlite.store.connections import Connection
+from sqsqlite.store.driver import Connection
 from sqsqlite.store.full import cut_back, size_limit
 from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.kept_file import KeptFile

@@ -7,8 +7,8 @@ from pathlib import Path
 from sqsqlite.errors import Corrupt
 from sqsqlite.sql import file as sql
 from sqsqlite.store.clock import Clock, FileClock, WallClock, boot_ns
-from sqsqlite.store.connections import Connection
 from sqsqlite.store.descriptors import refuse_used_up
+from sqsqlite.store.driver import Connection
 from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.jumps import Jumps
 

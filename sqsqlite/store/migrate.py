@@ -19,8 +19,8 @@ from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import create
 from sqsqlite.store.alone import alone
 from sqsqlite.store.backup import copy_to
-from sqsqlite.store.connections import Connection, connect, disconnect
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.connections import connect, disconnect
+from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.translate import translate
 from sqsqlite.store.version import schema_version
 

@@ -3,12 +3,9 @@
 import re
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqsqlite.store.driver import dbapi
-
-if TYPE_CHECKING:
-    from sqsqlite.store.application_connection import ApplicationConnection
+from sqsqlite.store.driver import Connection, dbapi
 
 # Setting a PRAGMA has "=" or parentheses.
 _LASTING = re.compile(r"\b(?:attach|temp|temporary)\b|\bpragma\b[^;]*?[=(]", re.IGNORECASE)
@@ -43,7 +40,7 @@ def may_outlive(sql: str) -> bool:
 _NOTHING_TO_DO: AbstractContextManager[None] = nullcontext()
 
 
-def neutral(connection: "ApplicationConnection") -> AbstractContextManager[None]:
+def neutral(connection: Connection) -> AbstractContextManager[None]:
     """A block in which rows are tuples, text is `str`, and writing is allowed, whatever the application has set."""
     if connection.row_factory is None and connection.text_factory is str and not connection.is_changed:
         return _NOTHING_TO_DO
@@ -51,7 +48,7 @@ def neutral(connection: "ApplicationConnection") -> AbstractContextManager[None]
 
 
 class _Neutral:
-    def __init__(self, connection: "ApplicationConnection") -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._factories: tuple[Any, Any] = (connection.row_factory, connection.text_factory)
         self._query_only = False
@@ -70,7 +67,7 @@ class _Neutral:
             run(connection, "PRAGMA query_only = ON")
 
 
-def make_plain(connection: "ApplicationConnection") -> None:
+def make_plain(connection: Connection) -> None:
     """Rows as tuples, text as `str`."""
     connection.row_factory = None
     connection.text_factory = str

@@ -9,17 +9,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqsqlite.errors import Busy
 from sqsqlite.sql.access import FIND_ACCESS_KEY
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.checkpoints import begin_wal_again
+from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.file import File
 from sqsqlite.store.neutral import run
-
-if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
-    from sqsqlite.store.store import Store
-    from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transaction import Transaction
 
 _SECURE_DELETE = ("OFF", "ON", "FAST")
 _GROUP, _OTHERS = 0o070, 0o007
@@ -75,7 +72,7 @@ def _descriptor(found: os.stat_result) -> int | None:
     return None
 
 
-def tighten_with_keys(path: Path, connection: "Connection") -> None:
+def tighten_with_keys(path: Path, connection: Connection) -> None:
     """`tighten` if the file holds an access key. A table that can't be read may hold some."""
     try:
         found = connection.execute(FIND_ACCESS_KEY).fetchone()
@@ -86,7 +83,7 @@ def tighten_with_keys(path: Path, connection: "Connection") -> None:
 
 
 @contextmanager
-def overwriting(tx: "Transaction") -> Iterator[None]:
+def overwriting(tx: Transaction) -> Iterator[None]:
     """A block in which SQLite overwrites with zeros what it deletes, and what it moves from one page to another."""
     [(before,)] = run(tx.connection, "PRAGMA main.secure_delete")
     run(tx.connection, "PRAGMA main.secure_delete = ON")
@@ -96,11 +93,11 @@ def overwriting(tx: "Transaction") -> Iterator[None]:
         run(tx.connection, f"PRAGMA main.secure_delete = {_SECURE_DELETE[before]}")
 
 
-def empty_wal(store: "Store") -> None:
+def empty_wal(file: File) -> None:
     """After a commit that deleted a secret: the pages with the secret are in the WAL too, until it begins again.
 
     Once, for the commit stands: where a reader or a writer is in the way, the secret stays in the WAL until upkeep, or
     the last process to close the file, begins it again.
     """
-    with contextlib.suppress(Busy), store.turnstile.taken(store.busy_timeout):
-        store.upkeep.begin_wal_again("TRUNCATE")
+    with contextlib.suppress(Busy), file.turnstile.taken(file.busy_timeout):
+        begin_wal_again(file, "TRUNCATE")

@@ -8,7 +8,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import ERROR, primary_code
 
 if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
+    from sqsqlite.store.driver import Connection
 
 
 def findings(

@@ -1,13 +1,12 @@
 """What an operation works with: one write transaction, at one instant."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sqsqlite.errors import SQSError
-    from sqsqlite.store.connections import Connection
-    from sqsqlite.store.headroom import Headroom
-    from sqsqlite.store.settings import Settings
+from sqsqlite.errors import SQSError
+from sqsqlite.store.driver import Connection
+from sqsqlite.store.headroom import Headroom
+from sqsqlite.store.settings import Settings
 
 
 class Delta:
@@ -83,9 +82,7 @@ class Transaction:
         "wakes",
     )
 
-    def __init__(
-        self, connection: "Connection", now_ms: int, settings: "Settings", headroom: "Headroom"
-    ) -> None:
+    def __init__(self, connection: Connection, now_ms: int, settings: Settings, headroom: Headroom) -> None:
         self.connection = connection
         self.execute: Callable[..., Any] = connection.execute
         self.now_ms = now_ms

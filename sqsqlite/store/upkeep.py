@@ -5,21 +5,19 @@ has expired, and what a process leaves undone the next one finds. Chunks are sma
 writer waits for more than a few milliseconds.
 """
 
-import enum
 import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqsqlite.errors import Corrupt, SQSQLiteError
+from sqsqlite.store.checkpoints import checkpoint
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.file import File
 from sqsqlite.store.interrupts import Signal
-
-if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
-    from sqsqlite.store.store import Store
-    from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.reading import snapshot
+from sqsqlite.store.transaction import Transaction
 
 R = TypeVar("R")
 
@@ -29,28 +27,13 @@ CHECKPOINT_EVERY_COMMITS = 256
 COMMITS_OF_BALLAST = 2 * CHECKPOINT_EVERY_COMMITS
 # A chunk of sweeping or moving writes as many pages as this many commits of one message.
 CHUNK_COMMITS = 32
-# Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
-RESTART_ABOVE = 4 * 1024 * 1024
-# Milliseconds that it waits for readers of the old WAL: all writers wait with it. And when the disk is full otherwise.
-RESTART_PATIENCE_MS = 5
-FULL_PATIENCE_MS = 100
 # The pause behind a chunk of a move, as a part of what the chunk took: somebody waits for these messages.
 MOVE_PAUSE = 0.5
-# Seconds between two looks at whether another checkpoint has ended.
-ANOTHER_CHECKPOINT_EVERY = 0.001
 # Seconds between two looks for expired messages and other things that time alone makes, or another process.
 LOOK_EVERY = 5.0
 # Seconds that `close` spends on sweeping what this process itself discarded, and on what is left to move: a task begun
 # by a command, which is over at once, would otherwise wait for a process that stays.
 LAST_CHUNKS = 0.05
-
-
-class Wal(enum.Enum):
-    """What became of an attempt to copy the WAL into the file and to begin it again."""
-
-    BEGUN = "begun again"
-    KEPT = "kept by a reader"
-    NO_ROOM = "the file cannot grow"
 
 
 class Chores(NamedTuple):
@@ -63,17 +46,22 @@ class Chores(NamedTuple):
         leave_moves: leaves to other workers what is not finished.
     """
 
-    sweep_chunk: "Callable[[Transaction, int], int | None]"
-    next_move_at: "Callable[[Callable[..., Any], bytes], int | None]"
-    move_chunk: "Callable[[Transaction, bytes], None]"
-    leave_moves: "Callable[[Transaction, bytes], None]"
+    sweep_chunk: Callable[[Transaction, int], int | None]
+    next_move_at: Callable[[Callable[..., Any], bytes], int | None]
+    move_chunk: Callable[[Transaction, bytes], None]
+    leave_moves: Callable[[Transaction, bytes], None]
 
 
 class Upkeep:
-    """The upkeep of one store."""
+    """The upkeep of one store.
 
-    def __init__(self, store: "Store", chores: Chores) -> None:
-        self._store = store
+    Args:
+        write: commits an operation, as `Store.write` does.
+    """
+
+    def __init__(self, file: File, chores: Chores, write: Callable[..., Any]) -> None:
+        self._file = file
+        self._write = write
         self._chores = chores
         self._lock = threading.Lock()
         self._work = Signal()
@@ -91,7 +79,7 @@ class Upkeep:
         """Go on with the move tasks that a process before has left."""
         self._visit_at = time.monotonic() + LOOK_EVERY
         try:
-            with self._store.reading() as connection:
+            with snapshot(self._file) as connection:
                 self._move_at = self._chores.next_move_at(connection.execute, self._worker)
         except Corrupt:
             return  # a file whose move tasks can't be read must open: its messages may be whole, `dump` saves them
@@ -99,9 +87,9 @@ class Upkeep:
             self._start()
             self._work.set()
 
-    def committed(self, tx: "Transaction") -> None:
+    def committed(self, tx: Transaction) -> None:
         """After each commit: count it, and wake the thread when there is something to do."""
-        self._commits += 1 + COMMITS_OF_BALLAST * tx.sent_bytes // self._store.headroom.ballast_bytes
+        self._commits += 1 + COMMITS_OF_BALLAST * tx.sent_bytes // self._file.headroom.ballast_bytes
         if tx.sweep:
             self._sweep_anew()
         due = tx.sweep or tx.moves or self._commits >= CHECKPOINT_EVERY_COMMITS
@@ -161,7 +149,7 @@ class Upkeep:
         if said != self._reported:
             self._reported = said
             logging.getLogger("sqsqlite").error(
-                "%s: upkeep failed, and tries again: %s", self._store.path, said, exc_info=error
+                "%s: upkeep failed, and tries again: %s", self._file.path, said, exc_info=error
             )
 
     def _wait(self, has_failed: bool) -> None:
@@ -171,33 +159,12 @@ class Upkeep:
         elif self._move_at is None:
             self._work.wait()
         else:
-            self._store.clock.wait(self._work, self._move_at)
-
-    def begin_wal_again(self, mode: str, patience_ms: int = RESTART_PATIENCE_MS) -> Wal:
-        """Copy the WAL into the file and begin it again. The caller holds the turn.
-
-        Args:
-            mode: "RESTART": in the space it has; "TRUNCATE": give that space back to the disk.
-            patience_ms: to wait for readers; ten times as long for another checkpoint, which ends by itself.
-        """
-        deadline = time.monotonic() + patience_ms / 100
-        with self._store.watchers.lent() as connection:
-            while True:
-                try:
-                    busy, frames = self._restart(connection, mode, patience_ms)
-                except dbapi.Error:
-                    return Wal.NO_ROOM  # or another failure, which the transaction at hand then meets itself
-                if not busy:
-                    return Wal.BEGUN
-                # No count of frames: it did not even begin, for another connection is at it.
-                if frames >= 0 or time.monotonic() > deadline:
-                    return Wal.KEPT
-                time.sleep(ANOTHER_CHECKPOINT_EVERY)
+            self._file.clock.wait(self._work, self._move_at)
 
     def _round(self) -> None:
         if self._commits >= CHECKPOINT_EVERY_COMMITS:
             self._commits = 0
-            self.checkpoint()
+            checkpoint(self._file)
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_EVERY
             self._sweep_anew()
@@ -217,60 +184,20 @@ class Upkeep:
             self._sweep_from = 0
 
     def _is_move_due(self) -> bool:
-        with self._store.reading() as connection:
+        with snapshot(self._file) as connection:
             self._move_at = self._chores.next_move_at(connection.execute, self._worker)
-        return self._move_at is not None and self._move_at <= self._store.clock.now_ms()
+        return self._move_at is not None and self._move_at <= self._file.clock.now_ms()
 
-    def _chunk(self, operation: "Callable[..., R]", *arguments: object, pause: float = 1.0) -> R:
+    def _chunk(self, operation: Callable[..., R], *arguments: object, pause: float = 1.0) -> R:
         """One transaction, and a pause as long, or `pause` times as long."""
         started = time.monotonic()
-        result = self._store.write(operation, *arguments)
+        result: R = self._write(operation, *arguments)
         self._commits += CHUNK_COMMITS
         if self._commits >= CHECKPOINT_EVERY_COMMITS:
             self._commits = 0
-            self.checkpoint()
+            checkpoint(self._file)
         time.sleep(pause * (time.monotonic() - started))
         return result
-
-    def checkpoint(self) -> None:
-        """Copy the WAL into the file, off the writers' path; above the limit make it begin again, under the turn."""
-        store = self._store
-        store.writers.check_identity()  # a deleted WAL is not copied over what others have written since
-        with store.watchers.lent() as connection:
-            if store.writers.are_cut(connection, connection):
-                return  # a hole is not copied into the file; the next to write looks again, with the write lock
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            try:
-                wal_bytes = os.stat(f"{store.path}-wal").st_size
-            except FileNotFoundError:
-                return
-            if wal_bytes <= RESTART_ABOVE or not self._wal_is_long(connection):
-                return
-        # The turn first, then the connection: a fork waits for connections at work, and whoever has the turn may be
-        # waiting for the fork.
-        with store.turnstile.taken(store.busy_timeout), store.watchers.lent() as connection:
-            self._restart(connection)
-
-    def _restart(
-        self, connection: "Connection", mode: str = "RESTART", patience_ms: int = RESTART_PATIENCE_MS
-    ) -> tuple[bool, int]:
-        """Whether somebody was in the way, and frames in the WAL: -1 if the checkpoint didn't begin.
-
-        A reader that stays, such as a dump into a slow pipe, makes the WAL longer and nobody wait.
-        """
-        connection.execute(f"PRAGMA busy_timeout = {patience_ms}").fetchall()
-        try:
-            busy, frames, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {round(self._store.busy_timeout * 1000)}").fetchall()
-        return bool(busy), frames
-
-    @staticmethod
-    def _wal_is_long(connection: object) -> bool:
-        """The file keeps its size when the WAL begins again: its frames tell how much is in use."""
-        page_size = connection.execute("PRAGMA page_size").fetchone()[0]  # type: ignore[attr-defined]
-        frames = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]  # type: ignore[attr-defined]
-        return bool(frames * page_size > RESTART_ABOVE)
 
     def close(self) -> None:
         """Stop the thread, after a last few chunks of what it has to do."""
@@ -282,15 +209,15 @@ class Upkeep:
             thread.join(timeout=5)
         try:
             while self._sweep_from is not None and thread is not None and time.monotonic() < deadline:
-                self._sweep_from = self._store.write(self._chores.sweep_chunk, self._sweep_from)
+                self._sweep_from = self._write(self._chores.sweep_chunk, self._sweep_from)
             while thread is not None and time.monotonic() < deadline and self._is_move_due():
                 self._has_moved = True
-                self._store.write(self._chores.move_chunk, self._worker)
+                self._write(self._chores.move_chunk, self._worker)
             if self._has_moved:
-                self._store.write(self._chores.leave_moves, self._worker)
+                self._write(self._chores.leave_moves, self._worker)
         except (SQSQLiteError, dbapi.Error):
             return  # the next process finds it
 
     def after_fork_in_child(self) -> None:
         """The thread stayed in the parent."""
-        self.__init__(self._store, self._chores)  # type: ignore[misc]
+        self.__init__(self._file, self._chores, self._write)  # type: ignore[misc]

@@ -15,16 +15,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.beside import share_socket
 from sqsqlite.store.clock import Event
+from sqsqlite.store.file import File
 from sqsqlite.store.full import NO_LINK
 from sqsqlite.store.interrupts import Signal, refuse_handlers
-
-if TYPE_CHECKING:
-    from sqsqlite.store.store import Store
 
 # Seconds between two looks at data_version: as the safety net, and where it is all there is.
 SAFETY_NET = 0.05
@@ -65,12 +63,11 @@ class Waiter:
 class Waker:
     """All waiters of one store, and the one thread that listens for them."""
 
-    def __init__(self, store: "Store", folder: Path) -> None:
-        self._store = store
-        self._folder = folder
-        self._folder_name = str(
-            folder
-        )  # looked at after each commit: a Path would be turned into this each time
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._folder: Path = file.folder
+        # Looked at after each commit: a Path would be turned into this each time.
+        self._folder_name = str(file.folder)
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
         self._present = Signal()
@@ -228,7 +225,7 @@ class Waker:
             self._socket = self._address = None
 
     def _listen(self) -> None:
-        versions = _Versions(self._store)
+        versions = _Versions(self._file)
         look_at = 0.0
         while not self._closed:
             if not self._present.wait(KEEP_BOUND):
@@ -272,23 +269,22 @@ class Waker:
 
     def after_fork_in_child(self) -> None:
         """The thread stayed in the parent, and so must its socket's name."""
-        folder, store = self._folder, self._store
         if self._socket is not None:
             self._socket.close()
-        self.__init__(store, folder)  # type: ignore[misc]
+        self.__init__(self._file)  # type: ignore[misc]
 
 
 class _Versions:
     """`PRAGMA data_version`: changes when another connection has committed."""
 
-    def __init__(self, store: "Store") -> None:
-        self._store = store
+    def __init__(self, file: File) -> None:
+        self._file = file
         self._connection: object = None
         self._last = -1
 
     def look(self) -> bool:
         """Whether somebody committed since the last look. It borrows a connection: a fork can close it."""
-        watchers = self._store.watchers
+        watchers = self._file.watchers
         try:
             connection = watchers.take()
         except StoreError:

@@ -505,7 +505,7 @@ def test_the_clients_options_count(tmp_path, clock):
     with sqsqlite.connect(tmp_path / "python.db", **options) as sqs:
         with sqsqlite.client(tmp_path / "client.db", **options) as client:
             for store in (sqs._store, client._store):
-                assert (store.synchronous, store.busy_timeout, store.clock) == ("OFF", 1.5, clock)
+                assert (store.file.synchronous, store.file.busy_timeout, store.clock) == ("OFF", 1.5, clock)
                 assert (store.settings.compat, store.settings.region) == ("aws", "eu-west-1")
                 assert store.settings.limits == sqs._store.settings.limits
         assert client.meta.region_name == "eu-west-1"

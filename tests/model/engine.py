@@ -55,7 +55,7 @@ class Engine:
                     fifo_in_flight_count=fifo,
                     fifo_in_flight_aws_count=fifo,
                 )
-                store.settings = replace(store.settings, limits=limits)
+                store.file.settings = replace(store.settings, limits=limits)
 
     def close(self):
         self._attachment.close()

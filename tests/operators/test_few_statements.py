@@ -23,7 +23,7 @@ def statements(sqs):
     """What runs on the connection that reads go by, from the first read on."""
     sqs.queues()
     run = []
-    with sqs._store.readers.lent() as connection:
+    with sqs._store.file.readers.lent() as connection:
         connection.set_trace_callback(run.append)
     return run
 

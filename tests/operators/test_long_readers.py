@@ -6,7 +6,7 @@ import sqsqlite
 from sqsqlite.actions.caller import LOCAL
 from sqsqlite.operators.dump import dump
 from sqsqlite.store import upkeep
-from sqsqlite.store.upkeep import RESTART_ABOVE
+from sqsqlite.store.checkpoints import RESTART_ABOVE, checkpoint
 
 MEBIBYTE = 1_048_576
 
@@ -21,7 +21,7 @@ def sqs(path, monkeypatch):
 
 def wal_bytes(sqs) -> int:
     """In use: the file keeps its size when the WAL begins again."""
-    with sqs._store.watchers.lent() as connection:
+    with sqs._store.file.watchers.lent() as connection:
         _, frames, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         return frames * connection.execute("PRAGMA page_size").fetchone()[0]
 
@@ -34,10 +34,10 @@ def test_a_checkpoint_of_a_long_wal_does_not_wait_for_a_reader(sqs):
     next(reader)
     for _ in range(20):
         queue.send("x" * MEBIBYTE)
-    sqs._store.upkeep.checkpoint()
+    checkpoint(sqs._store.file)
     assert wal_bytes(sqs) > RESTART_ABOVE
     assert len(list(reader)) == 3  # its queue, the first message and the end
-    sqs._store.upkeep.checkpoint()
+    checkpoint(sqs._store.file)
     queue.send("last")
     assert wal_bytes(sqs) < MEBIBYTE
 
@@ -49,7 +49,7 @@ def test_a_checkpoint_does_not_wait_for_a_reader_of_the_newest_rows_either(sqs):
         queue.send("x" * MEBIBYTE)
     reader = dump(sqs._store, (), LOCAL)
     next(reader)
-    sqs._store.upkeep.checkpoint()
+    checkpoint(sqs._store.file)
     queue.send("last")
     assert wal_bytes(sqs) > RESTART_ABOVE
     assert len(list(reader)) == 22

@@ -92,7 +92,7 @@ def test_file_opens_while_the_lock_is_held(path, lock):
 
 def test_close_is_not_kept_by_the_lock(sqs, queue, lock):
     """Even with something to write: the receives that found nothing."""
-    sqs._store.count_empty_receive(1)
+    sqs._store.transactions.remember_empty_receive(1)
     sqs.close()
     with pytest.raises(sqsqlite.errors.StoreClosed):
         queue.send("late")

@@ -45,7 +45,7 @@ def test_folder_removed_under_an_open_queue_is_made_again(path):
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders")
         shutil.rmtree(f"{path}-sqs")
-        sqs._store.headroom.release()  # so that the next send looks
+        sqs._store.file.headroom.release()  # so that the next send looks
         queue.send("hi")
         assert bodies(queue) == ["hi"]
     assert os.listdir(f"{path}-sqs")
@@ -76,7 +76,7 @@ def test_ballast_that_was_removed_takes_no_room_once_another_is_laid(path):
         queue = sqs.create_queue("orders")
         os.link(ballast, seen)
         ballast.unlink()
-        sqs._store.headroom.release()  # so that the next send looks
+        sqs._store.file.headroom.release()  # so that the next send looks
         queue.send("hi")
         assert descriptors_of(seen) == []
         assert len(descriptors_of(ballast)) == 1

@@ -95,7 +95,7 @@ def test_ballast_replaced_in_use_leads_nowhere(path, folder, victim, make):
         queue = sqs.queue("orders")
         (folder / "ballast").unlink()
         make(victim, folder / "ballast")
-        sqs._store.headroom._looked_at = float(
+        sqs._store.file.headroom._looked_at = float(
             "-inf"
         )  # the next send looks, as one does every tenth of a second
         with contextlib.suppress(CannotOpen):
@@ -110,7 +110,7 @@ def test_folder_removed_and_replaced_by_a_link_in_use_is_refused(path, folder, t
         queue = sqs.queue("orders")
         shutil.rmtree(folder)
         folder.symlink_to(elsewhere)
-        sqs._store.headroom._looked_at = float("-inf")
+        sqs._store.file.headroom._looked_at = float("-inf")
         with contextlib.suppress(CannotOpen):
             queue.send("hi")
     assert os.listdir(elsewhere) == []

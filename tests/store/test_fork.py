@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 import sqsqlite
-from sqsqlite.store import connections, upkeep
+from sqsqlite.store import checkpoints, connections
 from tests.store.inspection import assert_whole, bodies
 from tests.store.waiting import Task, until
 
@@ -115,23 +115,23 @@ def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
 def test_fork_beside_a_checkpoint_that_waits_for_its_turn(sqs, queue, monkeypatch):
     """It waits without a connection: whoever has the turn may be waiting for the fork, and the fork for connections."""
     store = sqs._store
-    monkeypatch.setattr(upkeep, "RESTART_ABOVE", 0)
+    monkeypatch.setattr(checkpoints, "RESTART_ABOVE", 0)
     queue.send("before")
     held, over = threading.Event(), threading.Event()
 
     def hold_turn():
-        with store.turnstile.taken(300):
+        with store.file.turnstile.taken(300):
             held.set()
             over.wait(300)
 
     holder = Task(hold_turn)
     assert held.wait(300)
-    checkpoint = Task(store.upkeep.checkpoint)
-    until(lambda: store.turnstile._waiting)
+    waiting = Task(lambda: checkpoints.checkpoint(store.file))
+    until(lambda: store.file.turnstile._waiting)
     child = Child(lambda: sqs.stats("orders")[0].visible)
     over.set()
     holder.outcome()
-    checkpoint.outcome()
+    waiting.outcome()
     assert child.outcome() == "1"
 
 
@@ -305,7 +305,7 @@ def test_daemon_that_closes_all_descriptors_locks_no_file_of_another(sqs, queue)
                     os.close(number)
         with sqs.transaction():
             queue.send("from the daemon")
-            locks = (sqs._store.turnstile._waiting_room, sqs._store.turnstile._turn)
+            locks = (sqs._store.file.turnstile._waiting_room, sqs._store.file.turnstile._turn)
             return [os.path.basename(os.readlink(f"/proc/self/fd/{lock._descriptor}")) for lock in locks]
 
     assert Child(work).outcome() == "['waiting-room', 'turn']"

@@ -12,7 +12,7 @@ from tests.store.waiting import until
 
 def use_new_connections(sqs):
     """As after a fork, or in a process that was idle: the next call opens a connection of its own."""
-    for pool in (sqs._store.writers, sqs._store.readers):
+    for pool in (sqs._store.file.writers, sqs._store.file.readers):
         pool.before_fork()
         pool.after_fork_in_parent()
 

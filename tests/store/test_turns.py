@@ -73,7 +73,7 @@ def test_writer_of_another_process_is_waited_for(sqs, queue, path):
         assert other.hear() == "inside"
         task = Task(queue.send, "second")
         if os.name == "posix":
-            until(lambda: sqs._store.turnstile._held)
+            until(lambda: sqs._store.file.turnstile._held)
         assert task.is_alive()
         other.tell()
         other.end()

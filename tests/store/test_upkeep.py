@@ -111,7 +111,7 @@ def test_many_queues_are_looked_at_page_by_page(tmp_path, at_every_commit):
         for number in (0, 200, 449):
             sqs.queue(f"q{number:03}").send("old")
         clock.advance(60)
-        with sqs._store.writers.lent() as connection:
+        with sqs._store.file.writers.lent() as connection:
             connection.set_trace_callback(run.append)
         sqs._store.upkeep.visited()
         until(lambda: stored(sqs) == 0)

@@ -1,19 +1,14 @@
 """Before and between transactions: are the file and its WAL still there, and is there room for the WAL to grow?"""
 
-from typing import TYPE_CHECKING
-
 from sqsqlite.errors import Corrupt, InputOutputError
 from sqsqlite.store import wal_files
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.checkpoints import FULL_PATIENCE_MS, Wal, begin_wal_again
+from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.file import File
 from sqsqlite.store.translate import CORRUPT, IOERR, primary_code
-from sqsqlite.store.upkeep import FULL_PATIENCE_MS, Wal
-
-if TYPE_CHECKING:
-    from sqsqlite.store.connections import Connection
-    from sqsqlite.store.store import Store
 
 
-def look_around(store: "Store", connection: "Connection") -> None:
+def look_around(file: File, connection: Connection) -> None:
     """Before a transaction of `connection`: see that the WAL can grow, and be copied into the file all the same.
 
     The caller holds the turn.
@@ -22,16 +17,16 @@ def look_around(store: "Store", connection: "Connection") -> None:
         CannotOpen: the file or its WAL was deleted, replaced or cut off: what is sent would be gone with the process.
         DiskFull: a reader keeps the WAL from beginning again, and what is free is needed to copy it.
     """
-    store.writers.check_identity()
-    if store.writers.are_cut(connection, connection):
-        _refuse_cut(store, connection)
-    headroom = store.headroom
+    file.writers.check_identity()
+    if file.writers.are_cut(connection, connection):
+        _refuse_cut(file, connection)
+    headroom = file.headroom
     if headroom.look(connection):
         return
-    outcome = store.upkeep.begin_wal_again("RESTART")
+    outcome = begin_wal_again(file, "RESTART")
     while outcome is not Wal.BEGUN and not headroom.has_margin(connection):
         if headroom.release():
-            outcome = store.upkeep.begin_wal_again("RESTART")
+            outcome = begin_wal_again(file, "RESTART")
         elif outcome is Wal.KEPT:
             raise headroom.kept_by_reader(connection)
         else:
@@ -43,7 +38,7 @@ def look_around(store: "Store", connection: "Connection") -> None:
         headroom.watch(connection)
 
 
-def _refuse_cut(store: "Store", connection: "Connection") -> None:
+def _refuse_cut(file: File, connection: Connection) -> None:
     """Another program may have written between two parts of the look: look again, with the write lock.
 
     Raises:
@@ -51,9 +46,9 @@ def _refuse_cut(store: "Store", connection: "Connection") -> None:
     """
     is_cut, cause = True, None
     try:
-        with store.watchers.lent() as observer:
+        with file.watchers.lent() as observer:
             connection.execute("BEGIN IMMEDIATE")
-            is_cut = store.writers.are_cut(connection, observer)
+            is_cut = file.writers.are_cut(connection, observer)
     except (dbapi.Error, InputOutputError, Corrupt) as error:
         if isinstance(error, dbapi.Error) and primary_code(error) not in (IOERR, CORRUPT):
             raise
@@ -62,11 +57,11 @@ def _refuse_cut(store: "Store", connection: "Connection") -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     if is_cut:
-        store.readers.keep_one_for_ever()
-        raise wal_files.cut(store.path) from cause
+        file.readers.keep_one_for_ever()
+        raise wal_files.cut(file.path) from cause
 
 
-def make_room(store: "Store", *, first: bool) -> bool:
+def make_room(file: File, *, first: bool) -> bool:
     """The disk is full: let the WAL begin again in the space it has, with some of the ballast if need be.
 
     The caller holds the turn.
@@ -77,9 +72,9 @@ def make_room(store: "Store", *, first: bool) -> bool:
     Returns:
         Whether trying once more makes sense.
     """
-    if first and store.upkeep.begin_wal_again("RESTART", FULL_PATIENCE_MS) is Wal.BEGUN:
+    if first and begin_wal_again(file, "RESTART", FULL_PATIENCE_MS) is Wal.BEGUN:
         return True
-    if not store.headroom.release():
+    if not file.headroom.release():
         return False
-    store.upkeep.begin_wal_again("RESTART", FULL_PATIENCE_MS)
+    begin_wal_again(file, "RESTART", FULL_PATIENCE_MS)
     return True

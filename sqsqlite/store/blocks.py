@@ -1,0 +1,140 @@
+"""Transactions of the caller's: `with sqs.transaction()`, and what joins one."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqsqlite.errors import StoreError, TransactionInProgress, UnsettledBatch
+from sqsqlite.store.counts import write_counts
+from sqsqlite.store.descriptors import raise_used_up
+from sqsqlite.store.diagnosis import ODD
+from sqsqlite.store.driver import dbapi
+from sqsqlite.store.file import File
+from sqsqlite.store.interrupts import until_done
+from sqsqlite.store.neutral import neutral
+from sqsqlite.store.reading import raise_typed
+from sqsqlite.store.tasks import current_task, held_by
+from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.translate import BUSY, primary_code
+
+if TYPE_CHECKING:
+    # Not loaded where no transaction of the caller's is used.
+    from sqsqlite.store.application import Application
+
+R = TypeVar("R")
+
+
+class Blocks:
+    """The transaction that each thread is in by `transaction()`."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._thread = threading.local()
+
+    @property
+    def current(self) -> Transaction | None:
+        """The transaction this thread is in, if it is.
+
+        Raises:
+            TransactionInProgress: another task of this thread is in it.
+        """
+        found = self._open_in_thread()
+        if found is not None and self._is_another_tasks():
+            raise held_by(self._thread.owner)
+        return found
+
+    @property
+    def readable(self) -> Transaction | None:
+        """The same to read in: None where another task is in it."""
+        found = self._open_in_thread()
+        return None if found is None or self._is_another_tasks() else found
+
+    def _open_in_thread(self) -> Transaction | None:
+        found: Transaction | None = getattr(self._thread, "transaction", None)
+        return found if found is not None and not found.is_over else None
+
+    def _is_another_tasks(self) -> bool:
+        """Whether a task began the transaction, and this is not that task. Begun outside tasks, it is the thread's."""
+        owner = self._thread.owner
+        return owner is not None and owner is not current_task()
+
+    @contextlib.contextmanager
+    def transaction(self, application: "Application") -> Iterator[Transaction]:
+        """See `Store.transaction`."""
+        if self.current is not None:
+            raise TransactionInProgress("this thread is in a transaction already; they don't nest")
+        connection = application.connection()
+        try:
+            application.begin(connection)
+            tx = application.transaction_of(connection)
+            connection.is_block = True
+            self._thread.owner = current_task()
+            self._thread.transaction = tx
+            yield tx
+            self._refuse_odd_end(connection)
+            if tx.unsettled:
+                raise UnsettledBatch(tx.unsettled)
+            connection.finish()
+        finally:
+            try:
+                until_done(lambda: self._end(application, connection))
+            finally:
+                # Another signal may come before `until_done` has begun.
+                until_done(lambda: self._end(application, connection))
+
+    def _end(self, application: "Application", connection: Any) -> None:
+        application.put_away(connection)
+        if threading.get_ident() == connection.thread:
+            self._thread.transaction = self._thread.owner = None
+
+    def _refuse_odd_end(self, connection: Any) -> None:
+        if connection.thread != threading.get_ident():
+            raise StoreError(
+                f"{self._file.path}: transaction() was entered in one thread and left in another: rolled back. A "
+                "transaction belongs to its thread"
+            )
+
+    def join(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
+        """In a transaction of the caller's: all of the operation or nothing of it, and the counts right behind."""
+        tx.connection.refuse_ended()
+        with neutral(tx.connection):
+            return self._run_joined(tx, operation, arguments)
+
+    def _run_joined(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
+        tx.now_ms = self._file.clock.now_ms()
+        try:
+            tx.execute("SAVEPOINT sqs_operation")
+            try:
+                result = operation(tx, *arguments)
+                write_counts(tx)
+            except BaseException:
+                tx.deltas.clear()
+                if tx.connection.in_transaction:
+                    _take_back(tx)
+                raise
+            tx.execute("RELEASE sqs_operation")
+        except ODD as error:
+            raise_typed(self._file, error)
+        except OSError as error:
+            raise_used_up(error, self._file.path)
+            raise
+        return result
+
+    def after_fork_in_child(self) -> None:
+        """Open transactions stayed in the parent."""
+        self._thread = threading.local()
+
+
+def _take_back(tx: Transaction) -> None:
+    """Undo the operation at hand.
+
+    A statement that a signal handler cut short lasts as long as the traceback, and SQLite refuses the RELEASE
+    meanwhile. Then the savepoint stays until the transaction ends: the caller must hear of what the handler raised.
+    """
+    tx.execute("ROLLBACK TO sqs_operation")
+    try:
+        tx.execute("RELEASE sqs_operation")
+    except dbapi.Error as error:
+        if primary_code(error) != BUSY:
+            raise

@@ -1,0 +1,87 @@
+"""Copying the WAL into the file, and beginning it again."""
+
+import enum
+import os
+import time
+
+from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.file import File
+
+# Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
+RESTART_ABOVE = 4 * 1024 * 1024
+# Milliseconds that it waits for readers of the old WAL: all writers wait with it. And when the disk is full otherwise.
+RESTART_PATIENCE_MS = 5
+FULL_PATIENCE_MS = 100
+# Seconds between two looks at whether another checkpoint has ended.
+ANOTHER_CHECKPOINT_EVERY = 0.001
+
+
+class Wal(enum.Enum):
+    """What became of an attempt to copy the WAL into the file and to begin it again."""
+
+    BEGUN = "begun again"
+    KEPT = "kept by a reader"
+    NO_ROOM = "the file cannot grow"
+
+
+def begin_wal_again(file: File, mode: str, patience_ms: int = RESTART_PATIENCE_MS) -> Wal:
+    """Copy the WAL into the file and begin it again. The caller holds the turn.
+
+    Args:
+        mode: "RESTART": in the space it has; "TRUNCATE": give that space back to the disk.
+        patience_ms: to wait for readers; ten times as long for another checkpoint, which ends by itself.
+    """
+    deadline = time.monotonic() + patience_ms / 100
+    with file.watchers.lent() as connection:
+        while True:
+            try:
+                busy, frames = _restart(file, connection, mode, patience_ms)
+            except dbapi.Error:
+                return Wal.NO_ROOM  # or another failure, which the transaction at hand then meets itself
+            if not busy:
+                return Wal.BEGUN
+            # No count of frames: it did not even begin, for another connection is at it.
+            if frames >= 0 or time.monotonic() > deadline:
+                return Wal.KEPT
+            time.sleep(ANOTHER_CHECKPOINT_EVERY)
+
+
+def checkpoint(file: File) -> None:
+    """Copy the WAL into the file, off the writers' path; above the limit make it begin again, under the turn."""
+    file.writers.check_identity()  # a deleted WAL is not copied over what others have written since
+    with file.watchers.lent() as connection:
+        if file.writers.are_cut(connection, connection):
+            return  # a hole is not copied into the file; the next to write looks again, with the write lock
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        try:
+            wal_bytes = os.stat(f"{file.path}-wal").st_size
+        except FileNotFoundError:
+            return
+        if wal_bytes <= RESTART_ABOVE or not _wal_is_long(connection):
+            return
+    # The turn first, then the connection: a fork waits for connections at work, and whoever has the turn may be
+    # waiting for the fork.
+    with file.turnstile.taken(file.busy_timeout), file.watchers.lent() as connection:
+        _restart(file, connection)
+
+
+def _restart(
+    file: File, connection: Connection, mode: str = "RESTART", patience_ms: int = RESTART_PATIENCE_MS
+) -> tuple[bool, int]:
+    """Whether somebody was in the way, and frames in the WAL: -1 if the checkpoint didn't begin.
+
+    A reader that stays, such as a dump into a slow pipe, makes the WAL longer and nobody wait.
+    """
+    connection.execute(f"PRAGMA busy_timeout = {patience_ms}").fetchall()
+    try:
+        busy, frames, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {round(file.busy_timeout * 1000)}").fetchall()
+    return bool(busy), frames
+
+
+def _wal_is_long(connection: Connection) -> bool:
+    """The file keeps its size when the WAL begins again: its frames tell how much is in use."""
+    page_size = connection.execute("PRAGMA page_size").fetchone()[0]
+    frames = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+    return bool(frames * page_size > RESTART_ABOVE)
