@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.access.keys import find_policy
 from sqsqlite.access.rules import rules_of, single
-from sqsqlite.actions import lookup, move_tasks
+from sqsqlite.actions import move_tasks, queue_rows
 from sqsqlite.contract import requests
 from sqsqlite.contract.names import is_queue_arn, queue_arn, queue_name, queue_url
 from sqsqlite.contract.policy_permissions import GRANTABLE
@@ -126,7 +126,7 @@ def _verdict(
 def place_of(store: "Store", request: "Request", caller: "Caller") -> tuple[str, str] | None:
     """(account, name) of the queue that a request is for; None: it is for none, or for none that there can be."""
     if isinstance(request, requests.QueueRequest):
-        return lookup.place(request.queue_url, caller)
+        return queue_rows.place(request.queue_url, caller)
     if isinstance(request, requests.GetQueueUrl):
         return request.queue_owner_aws_account_id or caller.account_id, request.queue_name
     if isinstance(request, _WITHOUT_QUEUE):

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import fifo_send, leases, lookup
+from sqsqlite.actions import delete, fifo_send, queue_rows
 from sqsqlite.actions.fifo_send import find_settings
-from sqsqlite.actions.messages import prepare, prepare_fifo, sent
-from sqsqlite.actions.send import append
+from sqsqlite.actions.send import append, prepare, prepare_fifo, sent
 from sqsqlite.contract import requests, shapes
 from sqsqlite.contract.prepared import PreparedMessage
 from sqsqlite.contract.responses import SendMessageResponse
@@ -50,8 +49,8 @@ def delete_many(
     *,
     missing_ok: bool,
 ) -> None:
-    """Delete the messages of all the handles in one transaction, or none of them: see `leases.delete_many`."""
-    operation = partial(leases.delete_many, missing_ok=missing_ok)
+    """Delete the messages of all the handles in one transaction, or none of them: see `delete.delete_many`."""
+    operation = partial(delete.delete_many, missing_ok=missing_ok)
     if connection is not None:
         store.join(connection, operation, queue_url, handles, caller)
     else:
@@ -61,7 +60,7 @@ def delete_many(
 def _send_all(
     tx: "Transaction", queue_url: str, messages: list[requests.SendMessage], caller: "Caller"
 ) -> list[SendMessageResponse]:
-    queue = lookup.find(tx.execute, queue_url, caller)
+    queue = queue_rows.find(tx.execute, queue_url, caller)
     settings = find_settings(tx, queue) if queue.fifo else None
     prepared: list[PreparedMessage] = []
     for place, message in enumerate(messages):

@@ -6,8 +6,8 @@ is wrong, which is nearly always.
 
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import dead_letters, fair, sweep, unreadable
-from sqsqlite.actions.rows import Claim, Queue, Receivable, Received, StoredMessage
+from sqsqlite.actions import damaged, dead_letters, fair, sweep
+from sqsqlite.actions.queue_rows import Claim, Queue, Receivable, Received, StoredMessage
 from sqsqlite.actions.tens import in_tens
 from sqsqlite.contract.message_attributes import load_attributes
 from sqsqlite.sql import messages as sql
@@ -203,9 +203,9 @@ def read(tx: "Transaction", queue: Queue, claims: list[Claim], *, attributes: bo
             _received(found, messages[found.id], sources.get(found.id), attributes=attributes)
             for found in claims
         ]
-    except unreadable.ERRORS as error:
-        unreadable.refuse_other(error)
-    messages = unreadable.read_one_by_one(tx, queue, [found.id for found in claims], attributes=attributes)
+    except damaged.ERRORS as error:
+        damaged.refuse_other(error)
+    messages = damaged.read_one_by_one(tx, queue, [found.id for found in claims], attributes=attributes)
     healthy = [found for found in claims if found.id in messages]
     sources = dead_letters.sources(tx, healthy) if queue.holds_dead_letters else {}
     return [

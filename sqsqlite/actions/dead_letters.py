@@ -1,19 +1,74 @@
-"""The move to the dead-letter queue: in the transaction of the receive that finds a message exhausted."""
+"""What a RedrivePolicy needs of the other queue: that it exists, is of the same type and allows it.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+The move to the dead-letter queue: in the transaction of the receive that finds a message exhausted.
+
+Where a dead letter was before the queue that it died in last: in a chain of dead-letter queues it died there too.
+
+The last move has columns of its own in `sqs_dead_letters`; the earlier ones share one, in which most have NULL.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import UUID
 
-from sqsqlite.actions import groups, unreadable
-from sqsqlite.actions.find import find_queue
-from sqsqlite.actions.rows import Claim, Queue
+import msgspec
+
+from sqsqlite.actions import damaged, groups, queue_rows
+from sqsqlite.actions.queue_rows import Claim, Queue, find_queue
+from sqsqlite.contract import queue_attributes as attributes
 from sqsqlite.contract.names import queue_arn
-from sqsqlite.errors import Corrupt
+from sqsqlite.errors import Corrupt, QueueDoesNotExist
 from sqsqlite.sql import fifo as fifo_sql
 from sqsqlite.sql import messages as sql
 
 if TYPE_CHECKING:
+    from sqsqlite.actions.caller import Caller
     from sqsqlite.store.transaction import Transaction
+
+
+def check(
+    tx: "Transaction",
+    columns: Mapping[str, object],
+    supplied: Mapping[str, str],
+    *,
+    fifo: bool,
+    name: str,
+    caller: "Caller",
+) -> None:
+    """Refuse a RedrivePolicy whose target is missing, of the other type, this queue itself, or doesn't permit it.
+
+    compat="aws" takes the queue itself, as Amazon does; what fails there stays receivable.
+
+    Raises:
+        InvalidParameterValue: with the policy and the reason.
+    Source: developer guide, "Using dead-letter queues".
+    """
+    target_arn = columns.get("dead_letter_target_arn")
+    if not isinstance(target_arn, str):
+        return
+    policy = supplied["RedrivePolicy"]
+    try:
+        target = queue_rows.find_row(tx.execute, target_arn, caller)
+    except QueueDoesNotExist:
+        raise attributes.redrive_policy_error(policy, "Dead letter target does not exist.") from None
+    # The whole ARN: its region and partition find no queue, but name one of somewhere else.
+    if target_arn != queue_arn(tx.settings.region, caller.account_id, target["name"]):
+        raise attributes.redrive_policy_error(policy, "Dead letter target does not exist.")
+    if bool(target["fifo"]) != fifo:
+        raise attributes.redrive_policy_error(
+            policy, "Dead-letter queue must be same type of queue as the source."
+        )
+    if target["name"] == name and tx.settings.compat != "aws":
+        raise attributes.redrive_policy_error(
+            policy, "Dead letter target must not be the source queue itself."
+        )
+    allowed = target["redrive_allow_policy"]
+    source_arn = queue_arn(tx.settings.region, caller.account_id, name)
+    if allowed is not None and not attributes.redrive_allowed(allowed, source_arn):
+        raise attributes.redrive_policy_error(
+            policy, "Queue does not have permission to use the dead-letter queue: see its RedriveAllowPolicy."
+        )
 
 
 def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queue | None:
@@ -59,9 +114,9 @@ def move_fifo(tx: "Transaction", source: Queue, target: Queue, exhausted: Sequen
     """
     reset = tx.settings.compat == "aws"
     for found in exhausted:
-        message_id, group_id = unreadable.group_of(tx, found.id)
+        message_id, group_id = damaged.group_of(tx, found.id)
         if group_id is None:
-            raise Corrupt(unreadable.line(found.id, source.name, "its message group can't be read"))
+            raise Corrupt(damaged.line(found.id, source.name, "its message group can't be read"))
         row = {
             "id": found.id,
             "dead_letter_epoch_id": target.epoch_id,
@@ -105,3 +160,33 @@ def sources(tx: "Transaction", claims: Sequence[Claim]) -> dict[int, str]:
         if row is not None:
             found[claim.id] = row[0]
     return found
+
+
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class Move(NamedTuple):
+    """From which queue, after how many receives, and when (milliseconds since 1970 UTC)."""
+
+    source_queue_id: _Number
+    source_arn: str
+    receive_count: _Number
+    moved_at: _Number
+
+
+_decode = msgspec.json.Decoder(Annotated[list[Move], msgspec.Meta(min_length=1)]).decode
+
+
+def read(earlier: str) -> list[Move]:
+    """The earlier moves, the latest last; at least one.
+
+    Raises:
+        ValueError: they are damaged.
+    """
+    moves: list[Move] = _decode(earlier)
+    return moves
+
+
+def write(moves: Sequence[Move]) -> str | None:
+    """The column's text; None for no moves."""
+    return json.dumps(moves, separators=(",", ":")) if moves else None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import leases, lookup, messages, move_tasks, permissions, queues, receive, tags
+from sqsqlite.actions import delete, move_tasks, queue_rows, queues, receive, send, tags, visibility
 from sqsqlite.actions.caller import LOCAL, Caller
 from sqsqlite.contract import requests, shapes
 from sqsqlite.errors import SQSError, UnsupportedOperation
@@ -21,14 +21,14 @@ WRITES: dict[type, Callable[..., Any]] = {
     requests.SetQueueAttributes: queues.set_queue_attributes,
     requests.TagQueue: tags.tag_queue,
     requests.UntagQueue: tags.untag_queue,
-    requests.AddPermission: permissions.add_permission,
-    requests.RemovePermission: permissions.remove_permission,
-    requests.SendMessage: messages.send_message,
-    requests.SendMessageBatch: messages.send_message_batch,
-    requests.DeleteMessage: leases.delete_message,
-    requests.DeleteMessageBatch: leases.delete_message_batch,
-    requests.ChangeMessageVisibility: leases.change_message_visibility,
-    requests.ChangeMessageVisibilityBatch: leases.change_message_visibility_batch,
+    requests.AddPermission: tags.add_permission,
+    requests.RemovePermission: tags.remove_permission,
+    requests.SendMessage: send.send_message,
+    requests.SendMessageBatch: send.send_message_batch,
+    requests.DeleteMessage: delete.delete_message,
+    requests.DeleteMessageBatch: delete.delete_message_batch,
+    requests.ChangeMessageVisibility: visibility.change_message_visibility,
+    requests.ChangeMessageVisibilityBatch: visibility.change_message_visibility_batch,
     requests.StartMessageMoveTask: move_tasks.start_message_move_task,
     requests.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
 }
@@ -136,6 +136,6 @@ def call(
         url = parameters.get("QueueUrl")
         if isinstance(url, str) and url:
             with store.reading(connection) as reader:
-                lookup.find(reader.execute, url, caller)
+                queue_rows.find(reader.execute, url, caller)
         raise
     return execute(store, request, caller, connection)

@@ -7,8 +7,8 @@ A message without a group takes the clock's turn: it counts as a tenant of its o
 
 from typing import TYPE_CHECKING
 
-from sqsqlite.actions import unreadable
-from sqsqlite.actions.rows import Queue
+from sqsqlite.actions import damaged
+from sqsqlite.actions.queue_rows import Queue
 from sqsqlite.sql import fifo as sql
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def draw(tx: "Transaction", queue: Queue, group_id: str | None, visible_at: int 
 
 def draw_again(tx: "Transaction", queue: Queue, lease_id: int) -> None:
     """A message has become visible again: it goes behind what its tenant has waiting."""
-    _, group_id = unreadable.group_of(tx, lease_id)
+    _, group_id = damaged.group_of(tx, lease_id)
     if group_id is None:
         return
     row = (queue.epoch_id, group_id, clock(tx, queue))

@@ -1,12 +1,15 @@
-"""Sending to FIFO queues: each message joins its group, unless its deduplication id was accepted minutes ago."""
+"""Sending to FIFO queues: each message joins its group, unless its deduplication id was accepted minutes ago.
+
+A FIFO queue's delay: a new one also holds for the messages that were sent under the old one.
+"""
 
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqsqlite.actions import groups
-from sqsqlite.actions.rows import Queue
-from sqsqlite.actions.send import insert_messages, new_message_id
+from sqsqlite.actions.messages import insert_messages, new_message_id
+from sqsqlite.actions.queue_rows import Queue
 from sqsqlite.actions.tens import in_tens
 from sqsqlite.sql import fifo as sql
 
@@ -149,3 +152,26 @@ def _store(tx: "Transaction", queue: Queue, fresh: list[_Fresh], sender_id: str 
     delta.sent += len(fresh)
     delta.delayed += len(fresh) if visible_at else 0
     tx.wake(queue.id, visible_at)
+
+
+def delay_again(tx: "Transaction", queue_id: int, epoch_id: int, old_seconds: int, new_seconds: int) -> None:
+    """Hide each message that was never received until its send plus the new delay; at once visible if that is over.
+
+    A message that a move task brought stays visible, as long as it would have been hidden had it been sent instead.
+    Later nothing tells the two apart.
+
+    It goes through the messages sent within the longer of the two delays, at most 15 minutes' worth.
+    """
+    since = tx.now_ms - max(old_seconds, new_seconds) * 1000
+    bounds = {"epoch_id": epoch_id, "since": since}
+    before: int = tx.execute(sql.COUNT_DELAYED_SINCE, bounds).fetchone()[0]
+    delays = {"old_delay_ms": old_seconds * 1000, "delay_ms": new_seconds * 1000, "now_ms": tx.now_ms}
+    rows = tx.execute(sql.DELAY_AGAIN, {**bounds, **delays}).fetchall()
+    after: int = tx.execute(sql.COUNT_DELAYED_SINCE, bounds).fetchone()[0]
+    tx.delta(epoch_id).delayed += after - before
+    changed = {lease_id for lease_id, _ in rows}
+    for group_key in dict.fromkeys(group_key for _, group_key in rows):
+        head_id, visible_at = tx.execute(sql.SELECT_HEAD, (group_key,)).fetchone()
+        # A group whose head stays as it is keeps its place among those that wait.
+        if head_id in changed:
+            groups.release(tx, queue_id, group_key, visible_at)

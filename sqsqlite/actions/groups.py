@@ -5,7 +5,7 @@ Whatever takes a message away or hides it calls one of these, so that no group k
 
 from typing import TYPE_CHECKING
 
-from sqsqlite.actions.rows import Queue
+from sqsqlite.actions.queue_rows import Queue
 from sqsqlite.sql import fifo as sql
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from sqsqlite.actions import fair, groups, provenance
-from sqsqlite.actions.find import find_queue
-from sqsqlite.actions.rows import Queue
+from sqsqlite.actions import dead_letters, fair, groups
+from sqsqlite.actions.queue_rows import Queue, find_queue
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql.operators import BEGIN_SEQUENCE, INSERT_LOADED_LEASE, RAISE_SEQUENCE
 
@@ -125,15 +124,15 @@ def _note_sources(tx: "Transaction", queue: Queue, first: int, loaded: Sequence[
                 "source_arn": one.source.arn,
                 "receive_count": one.source.receive_count,
                 "moved_at": one.source.moved_at,
-                "earlier": provenance.write([_move(tx, source) for source in one.source.earlier]),
+                "earlier": dead_letters.write([_move(tx, source) for source in one.source.earlier]),
             },
         )
     if noted and not queue.holds_dead_letters:
         tx.execute(sql.MARK_DEAD_LETTERS, {"id": queue.id})
 
 
-def _move(tx: "Transaction", source: Source) -> provenance.Move:
-    return provenance.Move(_queue_id(tx, source.arn), source.arn, source.receive_count, source.moved_at)
+def _move(tx: "Transaction", source: Source) -> dead_letters.Move:
+    return dead_letters.Move(_queue_id(tx, source.arn), source.arn, source.receive_count, source.moved_at)
 
 
 def _queue_id(tx: "Transaction", arn: str) -> int:

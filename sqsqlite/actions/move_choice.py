@@ -4,9 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sqsqlite.actions.find import find_queue
-from sqsqlite.actions.rows import Queue
-from sqsqlite.actions.transfer import Movable
+from sqsqlite.actions.queue_rows import Queue, find_queue
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.sql import moves as sql
 
@@ -19,6 +17,24 @@ CHUNK_BYTES = 1024 * 1024
 # FIFO: groups looked at in a chunk, of whatever queue.
 CHUNK_GROUPS = 1_000
 _NO_ID = 1 << 62
+
+
+class Movable(NamedTuple):
+    """A message of a dead-letter queue, with where it came from (None: it was sent there directly).
+
+    `earlier`: the moves before that one, as `provenance` has them.
+    """
+
+    id: int
+    sent_at: int
+    size_bytes: int
+    visible_at: int
+    was_received: int
+    group_key: int | None
+    source_arn: str | None
+    receive_count: int | None
+    moved_at: int | None
+    earlier: str | None
 
 
 class Route(NamedTuple):

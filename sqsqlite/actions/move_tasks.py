@@ -1,4 +1,4 @@
-"""Message move tasks: start, list, cancel. `actions/move.py` carries them out, chunk by chunk, after the commit."""
+"""Message move tasks: start, list, cancel. `actions/moving.py` carries them out, chunk by chunk, after the commit."""
 
 import base64
 import binascii
@@ -6,8 +6,8 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import lookup
-from sqsqlite.actions.move import CANCELLED, RUNNING, end, first_due_at
+from sqsqlite.actions import queue_rows
+from sqsqlite.actions.moving import CANCELLED, RUNNING, end, first_due_at
 from sqsqlite.actions.queues import exact_counts
 from sqsqlite.contract.names import is_queue_arn, queue_arn
 from sqsqlite.contract.responses import (
@@ -98,7 +98,7 @@ def _find(execute: Any, settings: "Settings", arn: str, caller: "Caller", parame
         f"The resource that you specified for the {parameter} parameter doesn't exist."
     )
     try:
-        row = lookup.find_row(execute, arn, caller)
+        row = queue_rows.find_row(execute, arn, caller)
     except QueueDoesNotExist:
         raise missing from None
     if arn != queue_arn(settings.region, caller.account_id, row["name"]):
@@ -224,7 +224,7 @@ def find_task(execute: Any, handle: str) -> ListMessageMoveTasksResultEntry | No
 def list_origins(execute: Any, source_arn: str, caller: "Caller") -> list[str]:
     """The ARNs of the queues where the messages in a dead-letter queue died; none if there is no such queue."""
     try:
-        source = lookup.find(execute, source_arn, caller)
+        source = queue_rows.find(execute, source_arn, caller)
     except QueueDoesNotExist:
         return []
     return [arn for (arn,) in execute(sql.LIST_ORIGINS, {"epoch_id": source.epoch_id}).fetchall()]

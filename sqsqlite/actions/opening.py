@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import replace
 
-from sqsqlite.actions.move import leave_moves, move_chunk, next_move_at
+from sqsqlite.actions.moving import leave_moves, move_chunk, next_move_at
 from sqsqlite.actions.sweep import sweep_chunk
 from sqsqlite.contract import limits as quotas
 from sqsqlite.contract.names import DEFAULT_REGION

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import fifo_delay, lookup, paging, redrive_policy, tags
+from sqsqlite.actions import dead_letters, fifo_send, paging, queue_rows, tags
 from sqsqlite.contract import queue_attributes as attributes
 from sqsqlite.contract.names import NO_SUCH_QUEUE, queue_arn, queue_url
 from sqsqlite.contract.responses import (
@@ -44,7 +44,7 @@ def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Ca
     fifo = request.fifo
     where = {"account_id": caller.account_id, "name": request.queue_name}
     exists = tx.execute(sql.SELECT_QUEUE, (caller.account_id, request.queue_name)).fetchone() is not None
-    current = lookup.find_row(tx.execute, request.queue_name, caller) if exists else None
+    current = queue_rows.find_row(tx.execute, request.queue_name, caller) if exists else None
     columns = attributes.parse_attributes(
         supplied, fifo=fifo, creating=True, limits=tx.settings.limits, current=current
     )
@@ -63,7 +63,7 @@ def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Ca
         raise QueueDeletedRecently(
             "You must wait 60 seconds after deleting a queue before you can create another with the same name."
         )
-    redrive_policy.check(tx, columns, supplied, fifo=fifo, name=request.queue_name, caller=caller)
+    dead_letters.check(tx, columns, supplied, fifo=fifo, name=request.queue_name, caller=caller)
     tags.check_count(len(request.tags or {}), tx.settings.limits, request.queue_name)
     defaults = attributes.FIFO_DEFAULTS if fifo else attributes.DEFAULTS
     row = {**defaults, **columns, **where, "now_ms": tx.now_ms}
@@ -96,7 +96,7 @@ def delete_queue(tx: "Transaction", request: "requests.DeleteQueue", caller: "Ca
         QueueDoesNotExist: no queue has this name or URL.
     Source: API_DeleteQueue.
     """
-    queue = lookup.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx.execute, request.queue_url, caller)
     _discard_epoch(tx, queue.epoch_id)
     tx.execute(sql.DELETE_TAGS, {"queue_id": queue.id})
     tx.execute(sql.DELETE_QUEUE, {"id": queue.id})
@@ -113,7 +113,7 @@ def purge_queue(tx: "Transaction", request: "requests.PurgeQueue", caller: "Call
         PurgeQueueInProgress: purged within the last 60 s.
     Source: API_PurgeQueue.
     """
-    row = lookup.find_row(tx.execute, request.queue_url, caller)
+    row = queue_rows.find_row(tx.execute, request.queue_url, caller)
     interval_ms = tx.settings.limits.purge_interval_seconds * 1000
     if row["purged_at"] is not None and row["purged_at"] > tx.now_ms - interval_ms:
         raise PurgeQueueInProgress(
@@ -167,7 +167,7 @@ def list_dead_letter_source_queues(
     now_ms: int,
 ) -> ListDeadLetterSourceQueuesResponse:
     """The queues whose RedrivePolicy names this one. Source: API_ListDeadLetterSourceQueues."""
-    queue = lookup.find(connection.execute, request.queue_url, caller)
+    queue = queue_rows.find(connection.execute, request.queue_url, caller)
     names, token = paging.page(
         connection,
         sql.LIST_DEAD_LETTER_SOURCE_QUEUES,
@@ -196,7 +196,7 @@ def get_queue_attributes(
         InvalidAttributeName: a name SQS does not know, or a FIFO one on a standard queue.
     Source: API_GetQueueAttributes.
     """
-    row = lookup.find_row(connection.execute, request.queue_url, caller)
+    row = queue_rows.find_row(connection.execute, request.queue_url, caller)
     names = request.attribute_names or []
     arn = queue_arn(settings.region, row["account_id"], row["name"])
     wants_counts = any(name == "All" or name.startswith("Approximate") for name in names)
@@ -235,16 +235,16 @@ def set_queue_attributes(
     Raises:
         InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue: as API_SetQueueAttributes has them.
     """
-    row = lookup.find_row(tx.execute, request.queue_url, caller)
+    row = queue_rows.find_row(tx.execute, request.queue_url, caller)
     fifo = bool(row["fifo"])
     columns = attributes.parse_attributes(
         request.attributes, fifo=fifo, creating=False, limits=tx.settings.limits, current=row
     )
-    redrive_policy.check(tx, columns, request.attributes, fifo=fifo, name=row["name"], caller=caller)
+    dead_letters.check(tx, columns, request.attributes, fifo=fifo, name=row["name"], caller=caller)
     tx.execute(sql.UPDATE_QUEUE_ATTRIBUTES, {**row, **columns, "now_ms": tx.now_ms})
     delay_seconds = columns.get("delay_seconds")
     if fifo and isinstance(delay_seconds, int) and delay_seconds != row["delay_seconds"]:
-        fifo_delay.delay_again(tx, row["id"], row["epoch_id"], row["delay_seconds"], delay_seconds)
+        fifo_send.delay_again(tx, row["id"], row["epoch_id"], row["delay_seconds"], delay_seconds)
     # A shorter retention, a removed dead-letter queue: who sleeps until a message's instant looks again.
     tx.wake(row["id"], 0)
     return Empty()

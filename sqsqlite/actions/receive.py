@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite.actions import attempts, fifo_receive, lookup, sweep
 from sqsqlite.actions import claim as receive
+from sqsqlite.actions import queue_rows, receive_fifo, sweep
 from sqsqlite.actions.messages import sequence_number, uuid_text
-from sqsqlite.actions.rows import Queue, Receivable, Received
+from sqsqlite.actions.queue_rows import Queue, Receivable, Received
 from sqsqlite.contract.digests import md5_of_attributes
 from sqsqlite.contract.responses import Message, ReceiveMessageResponse
 from sqsqlite.errors import InvalidParameterValue, OverLimit
@@ -77,7 +77,7 @@ def look(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -
         QueueDoesNotExist, InvalidParameterValue: as `receive_message`.
     """
     with store.reading() as connection:
-        queue, state = lookup.find_to_receive(connection.execute, request.queue_url, caller)
+        queue, state = queue_rows.find_to_receive(connection.execute, request.queue_url, caller)
         next_at = _next_at(connection.execute, queue, state, store.settings.jumps)
     _check(queue, request)
     return Look(queue, _wait_seconds(request, state), next_at)
@@ -92,7 +92,7 @@ def looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Cal
 
 
 def _next_at(execute: "Execute", queue: Queue, state: Receivable, jumps: "Jumps") -> int | None:
-    return fifo_receive.next_at(execute, queue, jumps) if queue.fifo else state.next_at
+    return receive_fifo.next_at(execute, queue, jumps) if queue.fifo else state.next_at
 
 
 def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> ReceiveMessageResponse:
@@ -167,7 +167,7 @@ def claim(
 
     AT_ONCE: there may be something to claim. None: when somebody has sent.
     """
-    queue, state = lookup.find_to_receive(tx.execute, request.queue_url, caller)
+    queue, state = queue_rows.find_to_receive(tx.execute, request.queue_url, caller)
     _check(queue, request)
     # Counts of this very transaction are not in the row yet.
     if not queue.fifo and queue.epoch_id not in tx.deltas:
@@ -179,7 +179,7 @@ def claim(
         timeout = state.visibility_timeout_seconds
     found = None
     if queue.fifo and request.receive_request_attempt_id is not None:
-        found = attempts.replay(tx, queue, request.receive_request_attempt_id, timeout)
+        found = receive_fifo.replay(tx, queue, request.receive_request_attempt_id, timeout)
     if found is None:
         asked = request.max_number_of_messages or 1
         room = _room_in_flight(tx, queue, state, asked)
@@ -192,12 +192,12 @@ def claim(
             return ReceiveMessageResponse(), receive.next_room(tx, queue)
         asked = min(asked, room)
         wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
-        claim_from = fifo_receive.claim if queue.fifo else receive.claim
+        claim_from = receive_fifo.claim if queue.fifo else receive.claim
         found = claim_from(tx, queue, state, asked, timeout, attributes=wants_attributes)
         if found is None:
             return ReceiveMessageResponse(), AT_ONCE
         if found and request.receive_request_attempt_id is not None:
-            attempts.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
+            receive_fifo.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
     if not found:
         return ReceiveMessageResponse(), _again_at(tx, queue, state)
     return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
@@ -211,7 +211,7 @@ def size_ahead(tx: "Transaction", request: "requests.ReceiveMessage", caller: "C
     Raises:
         QueueDoesNotExist: no queue has this name or URL.
     """
-    queue = lookup.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx.execute, request.queue_url, caller)
     asked = request.max_number_of_messages or 1
     if request.receive_request_attempt_id is not None:
         return asked * queue.maximum_message_size_bytes  # it may repeat what another receive was answered
@@ -238,7 +238,7 @@ def claim_within(
 def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
     if not queue.fifo:
         return state.next_visible_at
-    next_at = fifo_receive.next_at(tx.execute, queue, tx.settings.jumps)
+    next_at = receive_fifo.next_at(tx.execute, queue, tx.settings.jumps)
     if next_at is not None and next_at <= tx.now_ms:
         # Damaged, and claimed with a timeout of 0, so still visible: a poll would claim it over and over.
         return tx.now_ms + DAMAGED_PAUSE_MS
@@ -247,7 +247,7 @@ def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
 
 def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
     """Whether anything is visible still, now that what has expired is deleted: an empty queue is no error."""
-    queue, state = lookup.find_to_receive(tx.execute, request.queue_url, caller)
+    queue, state = queue_rows.find_to_receive(tx.execute, request.queue_url, caller)
     delta = tx.delta(queue.epoch_id)
     hidden = state.in_flight + state.delayed + delta.in_flight + delta.delayed
     return state.messages + delta.messages > hidden or state.is_due(tx.now_ms)

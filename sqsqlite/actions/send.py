@@ -1,30 +1,151 @@
-"""Sending: a message and its lease, under one id.
+"""Sending: SendMessage and its batch.
+
+Sending: a message and its lease, under one id.
 
 What is bound to the hot statements is int, str or bytearray, never None or bytes: the driver sends those two through
 its adapters, which costs a microsecond each. Hence the statement for plain messages, and the bytearrays.
+
+What the three batches share: an entry's error becomes that entry's failure.
 """
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import fair
-from sqsqlite.actions.rows import Queue
+from sqsqlite.actions import fair, fifo_send, queue_rows
+from sqsqlite.actions.fifo_send import find_settings
+from sqsqlite.actions.messages import (
+    insert_message,
+    insert_messages,
+    new_message_id,
+    sequence_number,
+    uuid_text,
+)
+from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.contract.prepared import PreparedMessage, check_fifo_identifiers, check_queue_type
+from sqsqlite.contract.responses import (
+    BatchResultErrorEntry,
+    SendMessageBatchResponse,
+    SendMessageBatchResultEntry,
+    SendMessageResponse,
+    failure,
+)
+from sqsqlite.errors import SQSError
 from sqsqlite.sql import messages as sql
 
 if TYPE_CHECKING:
-    from sqsqlite.contract.prepared import PreparedMessage
+    from sqsqlite.actions.caller import Caller
+    from sqsqlite.contract import requests
     from sqsqlite.store.transaction import Transaction
 
-_TEN = 10
+
+def send_message(tx: "Transaction", request: "requests.SendMessage", caller: "Caller") -> SendMessageResponse:
+    """Store one message.
+
+    Raises:
+        QueueDoesNotExist: no queue has this name or URL.
+        MissingParameter, InvalidMessageContents, InvalidParameterValue: see `prepare_message`.
+        DiskFull: too little room; what is in the queue can still be received and deleted.
+    Source: API_SendMessage.
+    """
+    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    if queue.fifo:
+        settings = find_settings(tx, queue)
+        message = prepare_fifo(tx, queue, request, settings)
+        [appended] = fifo_send.append(tx, queue, (message,), caller.sender_id, settings)
+        return sent(message, *appended)
+    message = prepare(tx, queue, request)
+    [message_id] = append(tx, queue, (message,), caller.sender_id)
+    return sent(message, message_id)
 
 
-def new_message_id() -> bytearray:
-    """A random UUID (version 4), as its 16 bytes."""
-    value = bytearray(os.urandom(16))
-    value[6] = value[6] & 0x0F | 0x40
-    value[8] = value[8] & 0x3F | 0x80
-    return value
+def send_message_batch(
+    tx: "Transaction", request: "requests.SendMessageBatch", caller: "Caller"
+) -> SendMessageBatchResponse:
+    """Store up to ten messages, in order; an entry that is refused leaves the others alone.
+
+    Raises:
+        QueueDoesNotExist: no queue has this URL; the batch's own errors were raised before.
+    Source: API_SendMessageBatch.
+    """
+    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    settings = _check_batch(tx, queue, request) if queue.fifo else None
+    entries: list[str] = []
+    messages: list[PreparedMessage] = []
+    failed: list[BatchResultErrorEntry] = []
+    for entry in request.entries:
+        try:
+            messages.append(prepare(tx, queue, entry))
+        except SQSError as error:
+            failed.append(failure(entry.id, error))
+        else:
+            entries.append(entry.id)
+    stored: list[tuple[bytes | bytearray, int | None]] = []
+    if settings is not None:
+        stored += fifo_send.append(tx, queue, messages, caller.sender_id, settings)
+    elif messages:
+        stored += [(message_id, None) for message_id in append(tx, queue, messages, caller.sender_id)]
+    successful = [
+        SendMessageBatchResultEntry(
+            id=entry_id,
+            message_id=uuid_text(message_id),
+            md5_of_message_body=message.body_md5.hex(),
+            md5_of_message_attributes=message.attributes_md5,
+            md5_of_message_system_attributes=message.trace_md5,
+            sequence_number=None if sequence is None else sequence_number(sequence),
+        )
+        for entry_id, message, (message_id, sequence) in zip(entries, messages, stored, strict=True)
+    ]
+    return SendMessageBatchResponse(successful=successful or None, failed=failed or None)
+
+
+def _check_batch(
+    tx: "Transaction", queue: Queue, request: "requests.SendMessageBatch"
+) -> fifo_send.FifoSettings:
+    """One entry without a group, or without anything to tell duplicates by, fails the whole batch."""
+    settings = find_settings(tx, queue)
+    for entry in request.entries:
+        check_fifo_identifiers(
+            entry.message_group_id,
+            entry.message_deduplication_id,
+            content_based_deduplication=settings.content_based_deduplication,
+            in_batch=True,
+        )
+    return settings
+
+
+def sent(
+    message: PreparedMessage, message_id: bytes | bytearray, sequence: int | None = None
+) -> SendMessageResponse:
+    """What a send answers. `sequence`: of a FIFO queue's message."""
+    return SendMessageResponse(
+        md5_of_message_body=message.body_md5.hex(),
+        md5_of_message_attributes=message.attributes_md5,
+        md5_of_message_system_attributes=message.trace_md5,
+        message_id=uuid_text(message_id),
+        sequence_number=None if sequence is None else sequence_number(sequence),
+    )
+
+
+def prepare_fifo(
+    tx: "Transaction", queue: Queue, request: "requests.SendMessage", settings: fifo_send.FifoSettings
+) -> PreparedMessage:
+    """`prepare` for a message to a FIFO queue, with what it must have there. Raises as `check_fifo_identifiers`."""
+    message = prepare(tx, queue, request)
+    check_fifo_identifiers(
+        message.group_id,
+        message.deduplication_id,
+        content_based_deduplication=settings.content_based_deduplication,
+    )
+    return message
+
+
+def prepare(
+    tx: "Transaction", queue: Queue, request: "requests.SendMessage | requests.SendMessageBatchRequestEntry"
+) -> PreparedMessage:
+    """Check a message against its queue and compute its digests. Raises as `prepare_message`."""
+    message = request.prepare(tx.settings.limits, queue.maximum_message_size_bytes)
+    check_queue_type(message, fifo=bool(queue.fifo))
+    return message
 
 
 def append(
@@ -77,102 +198,6 @@ def _append_one(
     delta.sent_bytes += size_bytes
     tx.wake(queue.id, visible_at)
     return message_id
-
-
-def insert_message(
-    tx: "Transaction", message: "PreparedMessage", message_id: bytearray, sender_id: str | None
-) -> int:
-    """The message's own row, without a lease. Gives its row id."""
-    row: tuple[Any, ...]
-    if sender_id is not None or message.attributes_json is not None or message.trace_header is not None:
-        statement, row = sql.INSERT_MESSAGE, _row(message, message_id, sender_id)
-    elif message.group_id is None:
-        statement, row = sql.INSERT_PLAIN_MESSAGE, (message_id, message.body_md5, message.body)
-    else:
-        row = (message_id, message.body_md5, message.group_id, message.body)
-        statement = sql.INSERT_GROUPED_MESSAGE
-    return int(tx.execute(statement, row).lastrowid)
-
-
-def insert_messages(
-    tx: "Transaction",
-    messages: "Sequence[PreparedMessage]",
-    message_ids: list[bytearray],
-    sender_id: str | None,
-) -> int:
-    """`insert_message` for several. Gives the first row id; the others follow it, since nobody else can write."""
-    if len(messages) == 1:
-        return insert_message(tx, messages[0], message_ids[0], sender_id)
-    if sender_id is None and all(_has_body_alone(message) for message in messages):
-        if all(message.group_id is None for message in messages):
-            return _insert_plain(tx, messages, message_ids)
-        if all(message.group_id is not None for message in messages):
-            return _insert_grouped(tx, messages, message_ids)
-    return _insert(tx, messages, message_ids, sender_id)
-
-
-def _has_body_alone(message: "PreparedMessage") -> bool:
-    return message.attributes_json is None and message.trace_header is None
-
-
-def _insert_plain(
-    tx: "Transaction", messages: "Sequence[PreparedMessage]", message_ids: list[bytearray]
-) -> int:
-    """Body and ids only."""
-    rows: list[Any] = []
-    for message, message_id in zip(messages, message_ids, strict=True):
-        rows += (message_id, message.body_md5, message.body)
-    first = 0
-    width = 3 * _TEN
-    for start in range(0, len(rows), width):
-        some = rows[start : start + width]
-        if len(some) == width:
-            last = tx.execute(sql.INSERT_TEN_PLAIN_MESSAGES, some).lastrowid
-            first = first or last - _TEN + 1
-        else:
-            for place in range(0, len(some), 3):
-                last = tx.execute(sql.INSERT_PLAIN_MESSAGE, some[place : place + 3]).lastrowid
-                first = first or last
-    return int(first)
-
-
-def _insert_grouped(
-    tx: "Transaction", messages: "Sequence[PreparedMessage]", message_ids: list[bytearray]
-) -> int:
-    rows = [
-        (message_id, message.body_md5, message.group_id, message.body)
-        for message, message_id in zip(messages, message_ids, strict=True)
-    ]
-    first: int = tx.execute(sql.INSERT_GROUPED_MESSAGE, rows[0]).lastrowid
-    tx.connection.executemany(sql.INSERT_GROUPED_MESSAGE, rows[1:])
-    return first
-
-
-def _insert(
-    tx: "Transaction",
-    messages: "Sequence[PreparedMessage]",
-    message_ids: list[bytearray],
-    sender_id: str | None,
-) -> int:
-    rows = [
-        _row(message, message_id, sender_id)
-        for message, message_id in zip(messages, message_ids, strict=True)
-    ]
-    first: int = tx.execute(sql.INSERT_MESSAGE, rows[0]).lastrowid
-    tx.connection.executemany(sql.INSERT_MESSAGE, rows[1:])
-    return first
-
-
-def _row(message: "PreparedMessage", message_id: bytearray, sender_id: str | None) -> tuple[Any, ...]:
-    return (
-        message_id,
-        message.body_md5,
-        sender_id,
-        message.group_id,
-        message.trace_header,
-        message.attributes_json,
-        message.body,
-    )
 
 
 def _insert_leases(

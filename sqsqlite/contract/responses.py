@@ -6,6 +6,7 @@ Names and casing: the SQS service model. Queue attributes and message system att
 import msgspec
 
 from sqsqlite.contract.message_attributes import MessageAttributeValue
+from sqsqlite.errors import SQSError
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="pascal"):
@@ -181,3 +182,10 @@ class CancelMessageMoveTaskResponse(Response, frozen=True, kw_only=True):
     """How many messages were moved before."""
 
     approximate_number_of_messages_moved: int
+
+
+def failure(entry_id: str, error: SQSError) -> BatchResultErrorEntry:
+    """The failed entry; `Code` is the Query code. Source: API_BatchResultErrorEntry."""
+    return BatchResultErrorEntry(
+        id=entry_id, sender_fault=error.fault == "Sender", code=error.query_code, message=error.message
+    )

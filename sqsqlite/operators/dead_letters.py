@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import lookup
+from sqsqlite.actions import queue_rows
 from sqsqlite.actions.queues import exact_counts
 from sqsqlite.contract.names import queue_name
 from sqsqlite.operators.inspect import Peeked, fetch_readable, peeked
@@ -81,7 +81,7 @@ def dead_letter_queues(store: "Store", caller: "Caller") -> list[DeadLetters]:
 
 
 def _messages(store: "Store", connection: Any, queue: str, caller: "Caller", now_ms: int) -> int:
-    row = lookup.find_row(connection.execute, queue, caller)
+    row = queue_rows.find_row(connection.execute, queue, caller)
     return sum(exact_counts(connection, row, now_ms, store.settings.jumps))
 
 
@@ -98,11 +98,11 @@ def dead_letters(
     """
     with store.reading() as connection:
         now_ms = store.clock.now_ms()
-        queue = lookup.find(connection.execute, queue_url, caller)
+        queue = queue_rows.find(connection.execute, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
             "expired_at": queue.expired_at(now_ms, store.settings.jumps),
-            "source_end": "" if source is None else ":".join(lookup.place(source, caller)),
+            "source_end": "" if source is None else ":".join(queue_rows.place(source, caller)),
             "max_messages": max_messages,
         }
         rows, _ = fetch_readable(store, connection, metrics_sql.LIST_DEAD_LETTERS, bounds, queue.name)

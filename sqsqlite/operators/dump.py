@@ -5,10 +5,10 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import lookup, provenance
+from sqsqlite.actions import dead_letters, queue_rows
+from sqsqlite.actions.damaged import UUID_BYTES, check_message, line
 from sqsqlite.actions.messages import uuid_text
 from sqsqlite.actions.queues import exact_counts
-from sqsqlite.actions.unreadable import UUID_BYTES, check_message, line
 from sqsqlite.contract import queue_attributes
 from sqsqlite.contract.message_attributes import load_attributes
 from sqsqlite.contract.names import is_queue_arn, queue_arn
@@ -98,7 +98,7 @@ def _find(
 ) -> dict[str, Any] | None:
     """A queue's row, unless it is damaged. One that was not asked for by name is not missed either."""
     try:
-        return lookup.find_row(connection.execute, name, caller)
+        return queue_rows.find_row(connection.execute, name, caller)
     except dbapi.Error as error:
         if not (is_undecodable(error) or primary_code(error) == CORRUPT):
             raise
@@ -223,7 +223,7 @@ def _has_provenance(found: Stored) -> bool:
 
 def _are_moves(earlier: str) -> bool:
     try:
-        moves = provenance.read(earlier)
+        moves = dead_letters.read(earlier)
     except (TypeError, ValueError):
         return False
     return len(moves) <= MOST_EARLIER and all(is_queue_arn(move.source_arn) for move in moves)
@@ -283,7 +283,7 @@ def _message(queue: dict[str, Any], found: Stored, now_ms: int) -> DumpedMessage
 def _provenance(found: Stored) -> Provenance | None:
     if found.source_arn is None or found.source_receive_count is None or found.moved_at is None:
         return None
-    moves = [] if found.earlier is None else provenance.read(found.earlier)
+    moves = [] if found.earlier is None else dead_letters.read(found.earlier)
     return Provenance(
         source_arn=found.source_arn,
         receive_count=found.source_receive_count,

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite.actions import lookup
+from sqsqlite.actions import queue_rows
+from sqsqlite.actions.damaged import check_message, line
 from sqsqlite.actions.messages import sequence_number, uuid_text
-from sqsqlite.actions.rows import StoredMessage
-from sqsqlite.actions.unreadable import check_message, line
+from sqsqlite.actions.queue_rows import StoredMessage
 from sqsqlite.contract.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.contract.names import NO_SUCH_QUEUE
 from sqsqlite.errors import CannotOpen, Corrupt, QueueDoesNotExist
@@ -101,7 +101,7 @@ def count_messages(store: "Store", caller: "Caller", name: str) -> int:
         QueueDoesNotExist: no queue of this name in the account.
     """
     with store.reading() as connection:
-        row = connection.execute(queue_sql.COUNT_MESSAGES, lookup.place(name, caller)).fetchone()
+        row = connection.execute(queue_sql.COUNT_MESSAGES, queue_rows.place(name, caller)).fetchone()
         if row is None:
             raise QueueDoesNotExist(NO_SUCH_QUEUE)
         epoch_id, retention_seconds, messages, oldest_at = row
@@ -205,7 +205,7 @@ def peek(
     """
     with store.reading() as connection:
         now_ms = store.clock.now_ms()
-        queue = lookup.find(connection.execute, queue_url, caller)
+        queue = queue_rows.find(connection.execute, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
             "expired_at": queue.expired_at(now_ms, store.settings.jumps),
@@ -270,7 +270,7 @@ def messages(
     while True:
         with store.reading() as connection:
             now_ms = store.clock.now_ms()
-            queue = lookup.find(connection.execute, queue_url, caller)
+            queue = queue_rows.find(connection.execute, queue_url, caller)
             expired_at = queue.expired_at(now_ms, store.settings.jumps)
             bounds = {
                 "epoch_id": queue.epoch_id,
@@ -294,7 +294,7 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
     """
     with store.reading() as connection:
         now_ms = store.clock.now_ms()
-        queue = lookup.find(connection.execute, queue_url, caller)
+        queue = queue_rows.find(connection.execute, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
             "expired_at": queue.expired_at(now_ms, store.settings.jumps),

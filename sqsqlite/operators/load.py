@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import lookup
+from sqsqlite.actions import queue_rows
 from sqsqlite.actions.insert import LoadedMessage, Source, append_loaded
+from sqsqlite.actions.messages import new_message_id
 from sqsqlite.actions.opening import LIMITS
 from sqsqlite.actions.queues import create_queue, set_queue_attributes
-from sqsqlite.actions.send import new_message_id
 from sqsqlite.contract import requests, shapes
 from sqsqlite.contract.message_attributes import TRACE_HEADER, MessageAttributeValue
 from sqsqlite.contract.names import is_queue_arn
@@ -128,7 +128,7 @@ def _create_queues(
     warnings = []
     for queue in queues:
         try:
-            lookup.find(tx.execute, queue.name, caller)
+            queue_rows.find(tx.execute, queue.name, caller)
         except QueueDoesNotExist:
             _create_queue(tx, queue, caller)
             created.append(queue)
@@ -245,7 +245,7 @@ def _write(
         by_queue.setdefault(name, []).append(message)
     written = 0
     for name, messages in by_queue.items():
-        queue = lookup.find(tx.execute, name, caller)
+        queue = queue_rows.find(tx.execute, name, caller)
         expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
         kept = [
             _renewed(message, tx.now_ms) if renew else _kept(message, tx.now_ms)
@@ -309,7 +309,7 @@ def _remember(tx: "Transaction", chunk: list[tuple[str, dict[str, Any]]], caller
         if row["expires_at"] > tx.now_ms:
             kept = {
                 **row,
-                "epoch_id": lookup.find(tx.execute, name, caller).epoch_id,
+                "epoch_id": queue_rows.find(tx.execute, name, caller).epoch_id,
                 "expires_at": min(row["expires_at"], longest),
                 "now_ms": tx.now_ms,
             }

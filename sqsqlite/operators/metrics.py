@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite.actions import lookup
+from sqsqlite.actions import queue_rows
 from sqsqlite.operators import measure
 from sqsqlite.sql import metrics as statements
 
@@ -143,7 +143,7 @@ def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics
         QueueDoesNotExist: no queue has this name or URL.
     """
     with store.reading() as connection:
-        queue = lookup.find(connection.execute, queue_url, caller)
+        queue = queue_rows.find(connection.execute, queue_url, caller)
         [(_, found)] = _measure(connection, [queue.account_id], queue.name, queue.name, store)
         return found
 

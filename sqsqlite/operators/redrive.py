@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import lookup
+from sqsqlite.actions import queue_rows
 from sqsqlite.actions.move_tasks import check_start
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.contract.names import queue_name
@@ -88,7 +88,7 @@ def _part(
 
 def _exists(execute: Any, arn: str, caller: "Caller") -> bool:
     try:
-        lookup.find(execute, arn, caller)
+        queue_rows.find(execute, arn, caller)
     except QueueDoesNotExist:
         return False
     return True

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite.actions.rows import StoredMessage
+from sqsqlite.actions.queue_rows import StoredMessage
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql import operators as dump_sql
 from sqsqlite.store.damage import undecoded

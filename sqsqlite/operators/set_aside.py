@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions import set_aside as engine
-from sqsqlite.actions.rows import StoredMessage
-from sqsqlite.actions.unreadable import check_message
+from sqsqlite.actions import damaged as engine
+from sqsqlite.actions.damaged import check_message
+from sqsqlite.actions.queue_rows import StoredMessage
 from sqsqlite.errors import CannotOpen, Corrupt, TargetExists
 from sqsqlite.sql import operators as find
 from sqsqlite.store.damage import undecoded

@@ -14,7 +14,7 @@ import msgspec
 from sqsqlite.access.exchange import TARGET, TRACE_ID, Exchange
 from sqsqlite.access.failures import InternalFailure
 from sqsqlite.access.signature import digest_of
-from sqsqlite.actions import lookup
+from sqsqlite.actions import queue_rows
 from sqsqlite.actions.caller import Caller
 from sqsqlite.contract.message_attributes import TRACE_HEADER, MessageAttributeValue
 from sqsqlite.contract.names import queue_name
@@ -285,10 +285,10 @@ class Application:
         except SQSError as error:
             url = await self._bodies.work(exchange.body, client, protocol.queue_url, exchange)
             # Of another account's nothing is told before it is known whether the caller may ask.
-            is_own = bool(url) and lookup.place(url, caller)[0] == caller.account_id
+            is_own = bool(url) and queue_rows.place(url, caller)[0] == caller.account_id
             if is_own and not isinstance(error, QueueDoesNotExist):
                 with self._store.reading() as connection:
-                    lookup.find(connection.execute, url, caller)
+                    queue_rows.find(connection.execute, url, caller)
             raise
 
 

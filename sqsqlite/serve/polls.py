@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite.access.failures import ServiceUnavailable
-from sqsqlite.actions import leases, receive
+from sqsqlite.actions import receive, visibility
 from sqsqlite.contract import requests
 from sqsqlite.contract.responses import ReceiveMessageResponse
 from sqsqlite.errors import SQSQLiteError
@@ -372,7 +372,7 @@ class Polls:
                 queue_url=request.queue_url, receipt_handle=message.receipt_handle, visibility_timeout=0
             )
             with contextlib.suppress(SQSQLiteError):
-                await self._commits.submit(leases.change_message_visibility, change, caller)
+                await self._commits.submit(visibility.change_message_visibility, change, caller)
 
     def set_alarm(self) -> None:
         """Ring for the line that is next."""

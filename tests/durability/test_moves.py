@@ -5,7 +5,7 @@ import time
 import pytest
 
 import sqsqlite
-from sqsqlite.actions.move import LEASE_MS, leave_moves, move_chunk, next_move_at
+from sqsqlite.actions.moving import LEASE_MS, leave_moves, move_chunk, next_move_at
 from sqsqlite.operators.check import check
 from sqsqlite.store import upkeep
 from tests.store.full_disks import fill_with_sends, small_disk

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 import sqsqlite
 from sqsqlite import SQS, ManualClock, Queue, boto
-from sqsqlite.actions.move import move_chunk, next_move_at
+from sqsqlite.actions.moving import move_chunk, next_move_at
 from sqsqlite.actions.sweep import sweep_chunk
 from sqsqlite.errors import SQSError
 from sqsqlite.store.upkeep import Upkeep

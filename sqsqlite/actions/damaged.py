@@ -2,22 +2,27 @@
 
 They are passed by, so that one of them does not stop its queue. Nothing here runs while all rows are healthy. A page
 that SQLite refuses to read is another matter: within the transaction that has met it, SQLite refuses to write as well.
+
+Taking damaged messages out of the file, with all that is kept about them elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqsqlite.actions.rows import Queue, StoredMessage
+from sqsqlite.actions import groups, sweep
+from sqsqlite.actions.queue_rows import Queue, StoredMessage
 from sqsqlite.contract.message_attributes import load_attributes
 from sqsqlite.errors import Corrupt
 from sqsqlite.sql import fifo as fifo_sql
 from sqsqlite.sql import messages as sql
+from sqsqlite.sql import operators as find
 from sqsqlite.store.damage import flaw, undecoded
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import is_undecodable
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
+
 
 # What reading a row can raise that breaks its schema, beside the driver's own errors.
 ERRORS = (dbapi.Error, TypeError, ValueError, LookupError, AttributeError)
@@ -121,3 +126,29 @@ def group_of(tx: "Transaction", row_id: int) -> tuple[bytes | None, str | None]:
 
 def _is_id(found: object) -> bool:
     return isinstance(found, bytes) and len(found) == UUID_BYTES
+
+
+def remove(tx: "Transaction", row_ids: Iterable[int]) -> int:
+    """Delete messages whatever their state: their leases, their provenance, their share of the counts. Gives how many.
+
+    A row id never names another message later. What was deleted meanwhile is not counted again.
+    """
+    count = 0
+    for row_id in row_ids:
+        lease = tx.execute(find.SELECT_LEASE_AND_QUEUE, {"id": row_id}).fetchone()
+        tx.execute(sql.DELETE_MESSAGE, (row_id,))
+        tx.execute(sql.DELETE_DEAD_LETTER, (row_id,))
+        if lease is None:
+            continue
+        epoch_id, group_key, queue_id = lease
+        [(hidden, received)] = tx.execute(
+            sql.DELETE_ANY_LEASE, {"id": row_id, "epoch_id": epoch_id}
+        ).fetchall()
+        count += 1
+        if queue_id is None:
+            continue  # of a queue that was purged or deleted: nothing is counted there
+        sweep.count_gone(tx, epoch_id, [(row_id, hidden, received, group_key)])
+        if group_key is not None:
+            groups.refresh(tx, queue_id, group_key, row_id)
+        tx.wake(queue_id, 0)
+    return count
