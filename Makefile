@@ -21,7 +21,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header
 COMPILE := $(LOCK) pyproject.toml
 
-.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock ddl contract conformance bench clean
+.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock contract conformance bench clean
 
 help: ## Print the targets
 	@echo 'make TARGET [ARGS="..."]; each sets up what it needs in $(VENV).'
@@ -100,10 +100,6 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 	@$(COMPILE) -c requirements/dev.lock --group bench $(ARGS) --output-file requirements/bench.lock
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
 	@for wanted in requirements/{clients,servers}/*.in; do $(LOCK) $$wanted $(ARGS) --output-file $${wanted%.in}.lock; done
-
-ddl: $(READY) ## Write sqsqlite/sql/ddl.py anew from sqsqlite/sql/schema.py
-	@echo 'Writing sqsqlite/sql/ddl.py'
-	@$(BIN)/python -m sqsqlite.migrations.write_ddl
 
 contract: $(READY) ## Make docs/contract.md of the rules in tests/contract and the tests marked with them
 	@echo 'Writing docs/contract.md'

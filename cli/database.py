@@ -28,11 +28,11 @@ def current(line: CommandLine) -> None:
       sqsqlite db current
     """
     path = _existing(line)
-    from sqsqlite.sql import ddl
+    from sqsqlite.sql import schema
     from sqsqlite.store import migrate
 
     version = migrate.current(path)
-    line.print_rows([{"file": str(path), "version": version, "needed": ddl.SCHEMA_VERSION}])
+    line.print_rows([{"file": str(path), "version": version, "needed": schema.SCHEMA_VERSION}])
 
 
 @db.command("check")

@@ -1,7 +1,7 @@
 """${message}
 
 Frozen text, which imports nothing of ours. Touch sqs_ objects only: the file may be an application's own.
-Then: SCHEMA_VERSION and ALEMBIC_VERSION in schema.py, `make ddl`, `make migration-check`.
+Then: the same change in sqsqlite/sql/schema.sql, both versions in schema.py, and `make migration-check`.
 """
 
 from alembic import op

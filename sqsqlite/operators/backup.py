@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqsqlite.errors import CannotOpen, Corrupt, NotAdopted, SchemaTooNew
-from sqsqlite.sql import ddl
 from sqsqlite.sql import file as sql
+from sqsqlite.sql import schema
 from sqsqlite.sql.operators import RENEW_COPY
 from sqsqlite.store import create, migrate
 from sqsqlite.store.backup import check_target, copy_to
@@ -82,9 +82,9 @@ def _check_backup(connection: Connection, source: Path) -> int:
     if damage := findings(connection, "integrity_check", 1):
         raise Corrupt(f"{source}: the backup is damaged: {damage[0]}")
     version = schema_version(connection, source)
-    if version > ddl.SCHEMA_VERSION:
+    if version > schema.SCHEMA_VERSION:
         raise SchemaTooNew(
-            f"{source}: schema version {version}, this SQSQLite knows {ddl.SCHEMA_VERSION}: install a newer one"
+            f"{source}: schema version {version}, this SQSQLite knows {schema.SCHEMA_VERSION}: install a newer one"
         )
     return version
 

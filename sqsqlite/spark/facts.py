@@ -16,7 +16,7 @@ from sqsqlite.errors import CannotOpen, Corrupt, DiskFull, NotAdopted, ReadOnlyF
 from sqsqlite.spark import statements as sql
 from sqsqlite.spark.errors import NoFacts
 from sqsqlite.spark.paths import path_text
-from sqsqlite.sql import ddl
+from sqsqlite.sql import schema
 from sqsqlite.store import create, driver, meta, mounts
 from sqsqlite.store.connections import connect, disconnect, uri
 from sqsqlite.store.driver import Connection, dbapi
@@ -161,7 +161,7 @@ def _take(facts: Facts, path: Path, now_ms: int | None, all_message_ids: bool) -
         {
             **row,
             "taken_at": taken_at,
-            "schema_version": ddl.SCHEMA_VERSION,
+            "schema_version": schema.SCHEMA_VERSION,
             "messages": counted - facts.messages,
         },
     )

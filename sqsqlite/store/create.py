@@ -13,8 +13,8 @@ from sqsqlite.errors import (
     ReadOnlyFile,
     StoreError,
 )
-from sqsqlite.sql import ddl
 from sqsqlite.sql import file as sql
+from sqsqlite.sql import schema
 from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import meta, mounts
 from sqsqlite.store.connections import connect, disconnect
@@ -113,7 +113,7 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
         write_schema(connection)
         if fresh:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {ddl.SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")
         connection.execute("COMMIT")
         if not fresh:
             # Behind the schema: up to here a failure leaves an adopted file in its own journal mode. Should this one
@@ -133,10 +133,12 @@ def _use_wal(connection: Connection, path: Path) -> None:
 
 def write_schema(connection: Connection) -> None:
     """Tables, indexes and the file's own facts, in the caller's transaction."""
-    for statement in ddl.STATEMENTS:
+    for statement in schema.statements():
         connection.execute(statement)
-    connection.execute(sql.SET_META, {"name": "schema_version", "number": ddl.SCHEMA_VERSION, "bytes": None})
-    connection.execute(sql.INSERT_ALEMBIC_VERSION, {"version": ddl.ALEMBIC_VERSION})
+    connection.execute(
+        sql.SET_META, {"name": "schema_version", "number": schema.SCHEMA_VERSION, "bytes": None}
+    )
+    connection.execute(sql.INSERT_ALEMBIC_VERSION, {"version": schema.ALEMBIC_VERSION})
     connection.execute(sql.SET_META, {"name": "file_id", "number": None, "bytes": secrets.token_bytes(16)})
     connection.execute(sql.SET_META, {"name": "secret", "number": None, "bytes": secrets.token_bytes(32)})
 

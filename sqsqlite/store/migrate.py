@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqsqlite.errors import NotAdopted, SchemaTooNew
-from sqsqlite.sql import ddl
+from sqsqlite.sql import schema
 from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import create
 from sqsqlite.store.alone import alone
@@ -74,10 +74,10 @@ def check(path: Path) -> list[str]:
     """
     with _opened(path) as connection:
         version = _version(connection, path)
-        if version < ddl.SCHEMA_VERSION:
-            return [f"schema version {version}, needed is {ddl.SCHEMA_VERSION}: run `sqsqlite db upgrade`"]
-        if version > ddl.SCHEMA_VERSION:
-            return [f"schema version {version}, known is {ddl.SCHEMA_VERSION}: install a newer SQSQLite"]
+        if version < schema.SCHEMA_VERSION:
+            return [f"schema version {version}, needed is {schema.SCHEMA_VERSION}: run `sqsqlite db upgrade`"]
+        if version > schema.SCHEMA_VERSION:
+            return [f"schema version {version}, known is {schema.SCHEMA_VERSION}: install a newer SQSQLite"]
         return differences(connection)
 
 
@@ -86,7 +86,7 @@ def differences(connection: Connection) -> list[str]:
     found = objects(connection)
     new = dbapi.connect(":memory:", isolation_level=None)
     try:
-        for statement in ddl.STATEMENTS:
+        for statement in schema.statements():
             new.execute(statement)
         expected = objects(new)
     finally:
@@ -180,7 +180,7 @@ def pending(version: int, scripts: Path | None = None) -> tuple[Migration, ...]:
     Raises:
         SchemaTooNew: the version is beyond the newest.
     """
-    if scripts is None and version == ddl.SCHEMA_VERSION:
+    if scripts is None and version == schema.SCHEMA_VERSION:
         return ()  # without loading Alembic
     from alembic.script import ScriptDirectory
 

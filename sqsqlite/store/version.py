@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from sqsqlite.errors import Corrupt, SchemaTooNew, SchemaTooOld
-from sqsqlite.sql import ddl
 from sqsqlite.sql import file as sql
+from sqsqlite.sql import schema
 
 
 def schema_version(connection: Any, path: Path) -> int:
@@ -30,12 +30,12 @@ def check_version(connection: Any, path: Path) -> None:
         Corrupt: its version is no number.
     """
     version = schema_version(connection, path)
-    if version < ddl.SCHEMA_VERSION:
+    if version < schema.SCHEMA_VERSION:
         raise SchemaTooOld(
-            f"{path}: schema version {version}, this SQSQLite needs {ddl.SCHEMA_VERSION}: run "
+            f"{path}: schema version {version}, this SQSQLite needs {schema.SCHEMA_VERSION}: run "
             f"`sqsqlite --db {path} db upgrade` (it makes a backup first; --dry-run shows what it would do)"
         )
-    if version > ddl.SCHEMA_VERSION:
+    if version > schema.SCHEMA_VERSION:
         raise SchemaTooNew(
-            f"{path}: schema version {version}, this SQSQLite knows {ddl.SCHEMA_VERSION}: install a newer one"
+            f"{path}: schema version {version}, this SQSQLite knows {schema.SCHEMA_VERSION}: install a newer one"
         )

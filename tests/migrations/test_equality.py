@@ -1,12 +1,11 @@
-"""Three ways to one schema: schema.py, the text in ddl.py, and the migrations."""
+"""Two ways to one schema: schema.sql, and the migrations."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import sqsqlite
-from sqsqlite.migrations import write_ddl
-from sqsqlite.sql import ddl
+from sqsqlite.sql import schema
 from sqsqlite.store import migrate
 from sqsqlite.store.driver import dbapi
 
@@ -38,16 +37,15 @@ def shape(connection) -> dict[str, list[tuple]]:
     return found
 
 
-def test_the_ddl_of_a_new_file_is_what_schema_py_says():
-    assert tuple(f"\n{statement}\n" for statement in write_ddl.statements()) == ddl.STATEMENTS
-    assert (ddl.SCHEMA_VERSION, ddl.ALEMBIC_VERSION) == (write_ddl.schema.SCHEMA_VERSION, "0002")
+def test_no_comment_of_the_schema_stays_in_a_file():
+    assert not [statement for statement in schema.statements() if "--" in statement]
 
 
 def test_migrations_build_the_schema_of_a_new_file():
     """By table_list, table_xinfo, index_list, index_xinfo and the SQL of tables, indexes, views and triggers."""
     with database() as migrated, database() as new:
         migrate.run(migrated, migrate.pending(0))
-        for statement in ddl.STATEMENTS:
+        for statement in schema.statements():
             new.execute(statement)
         assert shape(migrated) == shape(new)
 
@@ -66,8 +64,8 @@ def test_a_file_built_by_migrations_alone_serves_messages(tmp_path):
 
 
 def test_the_newest_revision_is_the_schema_version():
-    assert migrate.pending(0)[-1].version == ddl.SCHEMA_VERSION
-    assert migrate.pending(0)[-1].revision == ddl.ALEMBIC_VERSION
+    assert migrate.pending(0)[-1].version == schema.SCHEMA_VERSION
+    assert migrate.pending(0)[-1].revision == schema.ALEMBIC_VERSION
 
 
 def test_revisions_import_nothing_of_ours():

@@ -163,7 +163,7 @@ def test_a_newer_file_is_refused_by_open_check_and_upgrade(path, next_release):
 
 def test_an_older_file_is_refused_with_the_command_that_helps(path, monkeypatch):
     """By the code of the next release, before its upgrade."""
-    monkeypatch.setattr("sqsqlite.sql.ddl.SCHEMA_VERSION", 3)
+    monkeypatch.setattr("sqsqlite.sql.schema.SCHEMA_VERSION", 3)
     with pytest.raises(errors.SchemaTooOld, match="db upgrade"):
         sqsqlite.connect(path)
     assert migrate.check(path) == ["schema version 2, needed is 3: run `sqsqlite db upgrade`"]

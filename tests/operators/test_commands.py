@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 import sqsqlite
-from sqsqlite.sql import ddl
+from sqsqlite.sql import schema
 from tests.cli.runs import runner_on
 
 
@@ -147,7 +147,7 @@ class TestDumpAndLoad:
 class TestDb:
     def test_current_tells_the_version_and_the_one_needed(self, run, filled):
         [row] = run("db", "current").rows
-        assert (row["version"], row["needed"]) == (ddl.SCHEMA_VERSION, ddl.SCHEMA_VERSION)
+        assert (row["version"], row["needed"]) == (schema.SCHEMA_VERSION, schema.SCHEMA_VERSION)
 
     def test_check_of_a_file_of_this_version_exits_with_0(self, run, filled):
         ran = run("db", "check")
@@ -168,7 +168,7 @@ class TestDb:
         assert sorted(os.listdir(tmp_path)) == before
 
     def test_a_newer_file_is_refused_and_an_older_one_names_the_command(self, run, filled):
-        age(filled, ddl.SCHEMA_VERSION + 1)
+        age(filled, schema.SCHEMA_VERSION + 1)
         ran = run("db", "upgrade")
         assert (ran.code, "SchemaTooNew" in ran.err) == (1, True)
         age(filled, 0)
@@ -179,6 +179,6 @@ class TestDb:
         age(filled, 0)
         before = sorted(os.listdir(tmp_path))
         ran = run("db", "upgrade", "--dry-run")
-        assert [row["version"] for row in ran.rows] == list(range(1, ddl.SCHEMA_VERSION + 1))
+        assert [row["version"] for row in ran.rows] == list(range(1, schema.SCHEMA_VERSION + 1))
         assert "nothing was changed" in ran.err
         assert sorted(os.listdir(tmp_path)) == before

@@ -35,7 +35,7 @@ HEAVY = {
     "click": {"cli"},
     "jmespath": set(),
     "pyspark": set(),
-    "sqlalchemy": {"migrations", "sql"},
+    "sqlalchemy": {"migrations"},
     "uvicorn": {"serve"},
 }
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}

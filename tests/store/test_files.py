@@ -10,7 +10,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.sql import ddl
+from sqsqlite.sql import schema
 from sqsqlite.store import create
 from sqsqlite.store.create import APPLICATION_ID
 from sqsqlite.store.driver import dbapi
@@ -52,7 +52,7 @@ def run_sql(path, *statements):
 def test_new_file_is_made_and_says_whose_it_is(path):
     sqsqlite.connect(path).close()
     assert run_sql(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
-    assert run_sql(path, "PRAGMA user_version") == [(ddl.SCHEMA_VERSION,)]
+    assert run_sql(path, "PRAGMA user_version") == [(schema.SCHEMA_VERSION,)]
     assert run_sql(path, "PRAGMA journal_mode") == [("wal",)]
 
 
@@ -147,9 +147,10 @@ def test_tables_that_another_process_makes_while_this_one_looks_are_not_somebody
 
 
 def test_adoption_that_fails_half_way_leaves_the_file_as_it_was(shop, monkeypatch):
+    statements = schema.statements()
     before = fingerprint(shop)
     with monkeypatch.context() as patched:
-        patched.setattr(ddl, "STATEMENTS", (*ddl.STATEMENTS, "CREATE TABLE orders (x)"))
+        patched.setattr(schema, "statements", lambda: [*statements, "CREATE TABLE orders (x)"])
         with pytest.raises(dbapi.OperationalError, match="orders already exists"):
             sqsqlite.connect(shop, adopt=True)
     assert run_sql(shop, "PRAGMA journal_mode") == [("delete",)]
@@ -192,7 +193,7 @@ def test_file_of_another_schema_version_is_refused(path, change, kind, advice):
     run_sql(path, f"UPDATE sqs_meta SET number = {change} WHERE name = 'schema_version'")
     with pytest.raises(kind, match=advice):
         sqsqlite.connect(path)
-    run_sql(path, f"UPDATE sqs_meta SET number = {ddl.SCHEMA_VERSION} WHERE name = 'schema_version'")
+    run_sql(path, f"UPDATE sqs_meta SET number = {schema.SCHEMA_VERSION} WHERE name = 'schema_version'")
     with sqsqlite.connect(path) as sqs:
         assert bodies(sqs.queue("orders")) == ["hi"]
 
