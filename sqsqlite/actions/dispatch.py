@@ -3,16 +3,14 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqsqlite.actions import delete, move_tasks, queue_rows, queues, receive, send, tags, visibility
 from sqsqlite.actions.caller import LOCAL, Caller
 from sqsqlite.contract import requests, shapes
 from sqsqlite.errors import SQSError, UnsupportedOperation
-
-if TYPE_CHECKING:
-    from sqsqlite.store.driver import Connection
-    from sqsqlite.store.store import Store
+from sqsqlite.store.driver import Connection
+from sqsqlite.store.store import Store
 
 WRITES: dict[type, Callable[..., Any]] = {
     requests.CreateQueue: queues.create_queue,
@@ -62,20 +60,41 @@ class Event:
     seconds: float
 
 
-def execute(
-    store: "Store", request: Any, caller: Caller = LOCAL, connection: "Connection | None" = None
+def call(
+    store: Store,
+    kind: type,
+    parameters: Mapping[str, Any],
+    caller: Caller = LOCAL,
+    connection: Connection | None = None,
 ) -> Any:
+    """Make the request of AWS-cased parameters and execute it.
+
+    A queue that does not exist is reported before anything else that is wrong with the request, as SQS does.
+    """
+    try:
+        request: Any = shapes.parse(kind, parameters, store.settings.limits)
+    except SQSError:
+        url = parameters.get("QueueUrl")
+        if isinstance(url, str) and url:
+            with store.reading(connection) as reader:
+                queue_rows.find(reader.execute, url, caller)
+        raise
+    operation = WRITES.get(kind)
+    if operation is None or connection is not None or store.observers:
+        return execute(store, request, caller, connection)
+    return store.write(operation, request, caller)
+
+
+def execute(store: Store, request: Any, caller: Caller = LOCAL, connection: Connection | None = None) -> Any:
     """Carry a request out: in one transaction, or in the caller's, and tell the observers.
 
     Args:
         connection: an application's connection whose transaction the operation joins.
 
     Raises:
-        SQSError: what SQS would answer.
-        StoreError: what befell the file.
+        SQSError: SQS would answer this.
+        StoreError: the file can't be read or written.
     """
-    if not store.observers:
-        return _execute(store, request, caller, connection)
     started = time.perf_counter()
     response = error = None
     try:
@@ -88,7 +107,21 @@ def execute(
         tell(store, request, response, error, time.perf_counter() - started)
 
 
-def tell(store: "Store", request: Any, response: Any, error: Exception | None, seconds: float) -> None:
+def _execute(store: Store, request: Any, caller: Caller, connection: Connection | None) -> Any:
+    kind = type(request)
+    operation = WRITES.get(kind)
+    if kind is requests.ReceiveMessage:
+        if connection is None:
+            return receive.receive_message(store, request, caller)
+        operation = receive.claim_within
+    if operation is None:
+        return execute_read(store, request, caller, connection)
+    if connection is not None:
+        return store.join(connection, operation, request, caller)
+    return store.write(operation, request, caller)
+
+
+def tell(store: Store, request: Any, response: Any, error: Exception | None, seconds: float) -> None:
     """Tell the observers of an operation that is over."""
     if store.observers:
         event = Event(type(request).action, request, response, error, seconds)
@@ -96,46 +129,10 @@ def tell(store: "Store", request: Any, response: Any, error: Exception | None, s
             observe(event)
 
 
-def _execute(store: "Store", request: Any, caller: Caller, connection: "Connection | None") -> Any:
-    kind = type(request)
-    operation = WRITES.get(kind)
-    if operation is not None:
-        if connection is not None:
-            return store.join(connection, operation, request, caller)
-        return store.write(operation, request, caller)
-    if kind is requests.ReceiveMessage:
-        if connection is not None:
-            return store.join(connection, receive.claim_within, request, caller)
-        return receive.receive_message(store, request, caller)
-    return execute_read(store, request, caller, connection)
-
-
-def execute_read(store: "Store", request: Any, caller: Caller, connection: "Connection | None" = None) -> Any:
+def execute_read(store: Store, request: Any, caller: Caller, connection: Connection | None = None) -> Any:
     """An action that changes nothing: in one snapshot, or in the caller's transaction. Observers are not told."""
     operation = READS.get(type(request))
     if operation is None:
         raise UnsupportedOperation(f"{type(request).action} is not supported by this version.")
     with store.reading(connection) as reader:
         return operation(reader, request, caller, store.settings, store.clock.now_ms())
-
-
-def call(
-    store: "Store",
-    kind: type,
-    parameters: Mapping[str, Any],
-    caller: Caller = LOCAL,
-    connection: "Connection | None" = None,
-) -> Any:
-    """Make the request of AWS-cased parameters and execute it.
-
-    A queue that does not exist is told before anything else that is wrong with the request, as SQS does.
-    """
-    try:
-        request: Any = shapes.parse(kind, parameters, store.settings.limits)
-    except SQSError:
-        url = parameters.get("QueueUrl")
-        if isinstance(url, str) and url:
-            with store.reading(connection) as reader:
-                queue_rows.find(reader.execute, url, caller)
-        raise
-    return execute(store, request, caller, connection)

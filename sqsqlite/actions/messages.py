@@ -42,10 +42,10 @@ def new_message_id() -> bytearray:
     return value
 
 
-def insert_message(
-    tx: "Transaction", message: "PreparedMessage", message_id: bytearray, sender_id: str | None
-) -> int:
-    """The message's own row, without a lease. Gives its row id."""
+def message_row(
+    message: "PreparedMessage", message_id: bytearray, sender_id: str | None
+) -> tuple[str, tuple[Any, ...]]:
+    """The statement that stores the message's own row, without a lease, and what it binds."""
     row: tuple[Any, ...]
     if sender_id is not None or message.attributes_json is not None or message.trace_header is not None:
         statement, row = sql.INSERT_MESSAGE, _row(message, message_id, sender_id)
@@ -54,7 +54,7 @@ def insert_message(
     else:
         row = (message_id, message.body_md5, message.group_id, message.body)
         statement = sql.INSERT_GROUPED_MESSAGE
-    return int(tx.execute(statement, row).lastrowid)
+    return statement, row
 
 
 def insert_messages(
@@ -63,9 +63,9 @@ def insert_messages(
     message_ids: list[bytearray],
     sender_id: str | None,
 ) -> int:
-    """`insert_message` for several. Gives the first row id; the others follow it, since nobody else can write."""
+    """Store several. Gives the first row id; the others follow it, since no other transaction can write."""
     if len(messages) == 1:
-        return insert_message(tx, messages[0], message_ids[0], sender_id)
+        return int(tx.execute(*message_row(messages[0], message_ids[0], sender_id)).lastrowid)
     if sender_id is None and all(_has_body_alone(message) for message in messages):
         if all(message.group_id is None for message in messages):
             return _insert_plain(tx, messages, message_ids)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite.actions import fair, fifo_send, queue_rows
 from sqsqlite.actions.fifo_send import find_settings
 from sqsqlite.actions.messages import (
-    insert_message,
     insert_messages,
+    message_row,
     new_message_id,
     sequence_number,
     uuid_text,
@@ -54,8 +54,7 @@ def send_message(tx: "Transaction", request: "requests.SendMessage", caller: "Ca
         [appended] = fifo_send.append(tx, queue, (message,), caller.sender_id, settings)
         return sent(message, *appended)
     message = prepare(tx, queue, request)
-    [message_id] = append(tx, queue, (message,), caller.sender_id)
-    return sent(message, message_id)
+    return sent(message, append_one(tx, queue, message, caller.sender_id))
 
 
 def send_message_batch(
@@ -160,7 +159,7 @@ def append(
         DiskFull: too little room is left to go on deleting afterwards; nothing was written.
     """
     if len(messages) == 1:
-        return [_append_one(tx, queue, messages[0], sender_id)]
+        return [append_one(tx, queue, messages[0], sender_id)]
     size_bytes = sum([message.size_bytes for message in messages])
     tx.require_room(size_bytes)
     message_ids = [new_message_id() for _ in messages]
@@ -174,14 +173,14 @@ def append(
     return message_ids
 
 
-def _append_one(
+def append_one(
     tx: "Transaction", queue: Queue, message: "PreparedMessage", sender_id: str | None
 ) -> bytearray:
     """`append` without lists: most sends are of one message."""
     size_bytes = message.size_bytes
     tx.require_room(size_bytes)
     message_id = new_message_id()
-    lease_id = insert_message(tx, message, message_id, sender_id)
+    lease_id: int = tx.execute(*message_row(message, message_id, sender_id)).lastrowid
     delta = tx.delta(queue.epoch_id)
     delay = queue.delay_seconds if message.delay_seconds is None else message.delay_seconds
     visible_at = 0

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite.errors import CommitInDoubt, StoreClosed, StoreError
-from sqsqlite.store.batch import Call, Outcome, write_all
+from sqsqlite.store.line import Call, Entry
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -69,7 +69,7 @@ class Commits:
         if not self._turn:
             self._loop.call_soon(self._hand_over)
         self._open.add(future)
-        self._turn.append(_Submitted(Call(self._perform, (operation, arguments)), future, size_bytes))
+        self._turn.append(_Submitted((self._perform, (operation, arguments)), future, size_bytes))
         return future
 
     def _stopped(self) -> StoreClosed:
@@ -124,13 +124,15 @@ class Commits:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _outcomes(self, calls: list[Call]) -> list[Outcome]:
+    def _outcomes(self, calls: list[Call]) -> list[Entry]:
         try:
-            return write_all(self._store, calls)
-        except Exception as error:  # noqa: BLE001 - theirs who wait for an answer: the thread must go on
-            return [Outcome(None, error)] * len(calls)
+            return self._store.write_many(calls)
+        except Exception as error:  # noqa: BLE001 - the clients are answered with it, and the thread goes on
+            failed = Entry(*calls[0])
+            failed.error = error
+            return [failed] * len(calls)
 
-    def _deliver(self, submitted: list[_Submitted], outcomes: list[Outcome]) -> None:
+    def _deliver(self, submitted: list[_Submitted], outcomes: list[Entry]) -> None:
         for (_, future, _), outcome in zip(submitted, outcomes, strict=True):
             self._open.discard(future)
             if future.done():

@@ -4,7 +4,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ from sqsqlite.store.descriptors import raise_used_up
 from sqsqlite.store.diagnosis import ODD, damage_behind
 from sqsqlite.store.driver import Connection
 from sqsqlite.store.hints import Hints
+from sqsqlite.store.line import Call, Entry
 from sqsqlite.store.neutral import neutral
 from sqsqlite.store.opening import open_file
 from sqsqlite.store.reading import raise_typed, snapshot
@@ -98,8 +99,13 @@ class Store:
             raise file.closed_error()
         # Told here, not by the turnstile alone: behind a leader that waits for this very thread it would take 30 s.
         file.turnstile.refuse_holder()
+        entry = Entry(operation, arguments)
         try:
-            return self._commit.run(operation, *arguments)
+            self._commit.run(entry)
+            while entry.is_to_repeat:
+                entry = Entry(operation, arguments)
+                self._commit.run(entry)
+            result: R = entry.outcome()
         except ODD as error:
             if (damage := damage_behind(file, error)) is not None:
                 raise damage from error
@@ -107,6 +113,28 @@ class Store:
         except OSError as error:
             raise_used_up(error, file.path)
             raise
+        return result
+
+    def write_many(self, calls: Sequence[Call]) -> list[Entry]:
+        """Several operations, each with an outcome of its own, in one transaction, for requests that arrive together.
+
+        The thread is in no transaction of its own.
+        """
+        if self.file.is_closed:
+            raise self.file.closed_error()
+        entries = [Entry(*call) for call in calls]
+        last = entries[-1]
+        last.companions, last.group = entries[:-1], entries
+        self._commit.run(last)
+        for place, entry in enumerate(entries):
+            if entry.is_to_repeat:
+                entries[place] = Entry(entry.operation, entry.arguments)
+                self._commit.run(entries[place])
+            elif isinstance(entry.error, ODD):
+                entry.error = damage_behind(self.file, entry.error) or entry.error
+        # A cycle would keep the results, 10 MiB perhaps, until it is collected.
+        last.companions = last.group = last.committing = ()
+        return entries
 
     def join(self, connection: Connection, operation: Callable[..., R], *arguments: Any) -> R:
         """Run an operation inside the transaction that an application's connection has begun."""

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from sqsqlite.access.access import OpenAccess
-from sqsqlite.actions import delete
 from sqsqlite.actions import receive as receive_service
+from sqsqlite.actions import visibility
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.serve.application import Application, Options
 from sqsqlite.serve.budget import Budget
@@ -122,7 +122,7 @@ def test_those_behind_a_client_that_left_are_served_though_its_message_cannot_be
     def fail(*_):
         raise QueueDoesNotExist("The specified queue does not exist.")
 
-    monkeypatch.setattr(delete, "change_message_visibility", fail)
+    monkeypatch.setattr(visibility, "change_message_visibility", fail)
     with Connection(url) as first, Connection(url) as second:
         first.send(WAIT)
         store.clock.until_waiting(1)

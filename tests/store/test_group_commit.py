@@ -38,7 +38,7 @@ class Held:
 
     def queue_up(self, function, *arguments):
         """Run it on a thread, and come back when it stands in the queue."""
-        queued = self._store._commit._queued
+        queued = self._store._commit._line._waiting
         before = len(queued)
         task = Task(function, *arguments)
         until(lambda: len(queued) > before)
@@ -336,7 +336,7 @@ def test_follower_that_is_interrupted_never_leads(path):
     with sqsqlite.connect(path, busy_timeout=5) as sqs:
         queue = sqs.create_queue("orders")
         held = Held(sqs)
-        queued = sqs._store._commit._queued
+        queued = sqs._store._commit._line._waiting
 
         def press():
             until(lambda: queued)
