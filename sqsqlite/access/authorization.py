@@ -102,8 +102,8 @@ def authorize_move(
 
 def _origins(store: "Store", request: requests.StartMessageMoveTask, caller: "Caller") -> list[str]:
     """The ARNs of the queues where the messages of a move task's source died."""
-    with store.reading() as connection:
-        return move_tasks.list_origins(connection.execute, request.source_arn, caller)
+    with store.reading() as snapshot:
+        return move_tasks.list_origins(snapshot, request.source_arn, caller)
 
 
 def _denied(caller: "Caller", owner: str, name: str) -> AccessDenied:
@@ -132,8 +132,8 @@ def place_of(store: "Store", request: "Request", caller: "Caller") -> tuple[str,
     if isinstance(request, _WITHOUT_QUEUE):
         return None
     if isinstance(request, requests.CancelMessageMoveTask):
-        with store.reading() as connection:
-            task = move_tasks.find_task(connection.execute, request.task_handle)
+        with store.reading() as snapshot:
+            task = move_tasks.find_task(snapshot, request.task_handle)
         return None if task is None else _place_of_arn(task.source_arn, caller)
     assert isinstance(request, requests.StartMessageMoveTask | requests.ListMessageMoveTasks), request.action
     return _place_of_arn(request.source_arn, caller)

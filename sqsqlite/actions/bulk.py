@@ -60,7 +60,7 @@ def delete_many(
 def _send_all(
     tx: "Transaction", queue_url: str, messages: list[requests.SendMessage], caller: "Caller"
 ) -> list[SendMessageResponse]:
-    queue = queue_rows.find(tx.execute, queue_url, caller)
+    queue = queue_rows.find(tx, queue_url, caller)
     settings = find_settings(tx, queue) if queue.fifo else None
     prepared: list[PreparedMessage] = []
     for place, message in enumerate(messages):

@@ -42,9 +42,7 @@ def promote(tx: "Transaction", queue: Queue) -> None:
     All at once, since the claim goes by age: of those that end together, one left behind may be the oldest. Those
     beyond retention go first: else which of the others come would depend on whether they were swept already.
     """
-    sweep.delete_expired(
-        tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms, tx.settings.jumps), sweep.CHUNK_ROWS
-    )
+    sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx), sweep.CHUNK_ROWS)
     if queue.has_tenants:
         was_in_flight = fair.promote(tx, queue)
     else:
@@ -114,7 +112,7 @@ def _settle_claims(
     delta = tx.delta(queue.epoch_id)
     if visible_at:
         delta.in_flight += len(claims)
-    if _needs_fixing(state, claims, queue.expired_at(tx.now_ms, tx.settings.jumps)):
+    if _needs_fixing(state, claims, queue.expired_at(tx)):
         fixed = _fix(tx, queue, state, claims, asked, visible_at)
         if not fixed:
             return fixed
@@ -141,7 +139,7 @@ def _fix(
     tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
 ) -> list[Claim] | None:
     """Sort out what may not be handed out, and claim others instead. None: as `claim`."""
-    expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
+    expired_at = queue.expired_at(tx)
     target = dead_letters.find_target(tx, queue, state.dead_letter_target_arn)
     limit = state.max_receive_count
     hidden = visible_at > 0

@@ -49,7 +49,7 @@ def check(
         return
     policy = supplied["RedrivePolicy"]
     try:
-        target = queue_rows.find_row(tx.execute, target_arn, caller)
+        target = queue_rows.find_row(tx, target_arn, caller)
     except QueueDoesNotExist:
         raise attributes.redrive_policy_error(policy, "Dead letter target does not exist.") from None
     # The whole ARN: its region and partition find no queue, but name one of somewhere else.
@@ -78,7 +78,7 @@ def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queu
     """
     if target_arn is None:
         return None
-    target = find_queue(tx.execute, target_arn)
+    target = find_queue(tx, target_arn)
     if target is None:
         return None
     return target if target.id != queue.id else None

@@ -112,7 +112,7 @@ def delete_message(tx: "Transaction", request: "requests.DeleteMessage", caller:
             message is gone.
     Source: API_DeleteMessage; docs/differences.md for the two modes.
     """
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     _delete(tx, queue, request.receipt_handle, receipt_of(tx, queue, request.receipt_handle))
     return Empty()
 
@@ -121,7 +121,7 @@ def delete_message_batch(
     tx: "Transaction", request: "requests.DeleteMessageBatch", caller: "Caller"
 ) -> DeleteMessageBatchResponse:
     """Delete up to ten; each handle succeeds or fails by itself. Source: API_DeleteMessageBatch."""
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     failures: dict[str, SQSError] = {}
     receipts = []
     for entry in request.entries:
@@ -155,7 +155,7 @@ def delete_many(
     Raises:
         as `delete_message`; the place in `handles`, from 0, stands before the message.
     """
-    queue = queue_rows.find(tx.execute, queue_url, caller)
+    queue = queue_rows.find(tx, queue_url, caller)
     held: dict[int, Receipt] = {}
     late = []
     for place, handle in enumerate(handles):

@@ -76,8 +76,8 @@ def call(
     except SQSError:
         url = parameters.get("QueueUrl")
         if isinstance(url, str) and url:
-            with store.reading(connection) as reader:
-                queue_rows.find(reader.execute, url, caller)
+            with store.reading(connection) as snapshot:
+                queue_rows.find(snapshot, url, caller)
         raise
     operation = WRITES.get(kind)
     if operation is None or connection is not None or store.observers:
@@ -134,5 +134,5 @@ def execute_read(store: Store, request: Any, caller: Caller, connection: Connect
     operation = READS.get(type(request))
     if operation is None:
         raise UnsupportedOperation(f"{type(request).action} is not supported by this version.")
-    with store.reading(connection) as reader:
-        return operation(reader, request, caller, store.settings, store.clock.now_ms())
+    with store.reading(connection) as snapshot:
+        return operation(snapshot, request, caller)

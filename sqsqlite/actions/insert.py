@@ -137,5 +137,5 @@ def _move(tx: "Transaction", source: Source) -> dead_letters.Move:
 
 def _queue_id(tx: "Transaction", arn: str) -> int:
     """The id of the queue of that name in this file; 0, which no queue has, where there is none."""
-    queue = find_queue(tx.execute, arn)
+    queue = find_queue(tx, arn)
     return 0 if queue is None else queue.id

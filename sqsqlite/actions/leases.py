@@ -46,7 +46,7 @@ def classify(tx: "Transaction", queue: Queue, receipt: Receipt) -> Standing:
     epoch_id, token, visible_at, sent_at, received_at, discarded_at, retention_seconds = row
     held = epoch_id == queue.epoch_id and token == receipt.token and visible_at > tx.now_ms
     # Discarded, or beyond the retention of the queue that it is in by now.
-    if discarded_at is not None or sent_at <= tx.settings.jumps.expired_at(retention_seconds or 0, tx.now_ms):
+    if discarded_at is not None or sent_at <= tx.expired_at(retention_seconds or 0):
         return Standing(Lease.GONE, is_held=held)
     if epoch_id != queue.epoch_id:
         return Standing(Lease.MOVED)

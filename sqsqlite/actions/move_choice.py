@@ -1,12 +1,13 @@
 """What a message move task moves next, and where to. It only reads."""
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqsqlite.actions.queue_rows import Queue, find_queue
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.sql import moves as sql
+from sqsqlite.store.transaction import Snapshot
 
 NO_SUCH_DESTINATION = "AWS.SimpleQueueService.NonExistentQueue"
 NO_KNOWN_SOURCE = "CouldNotDetermineMessageSource"
@@ -97,17 +98,15 @@ class _Chunk(NamedTuple):
         return self
 
 
-def choose(
-    execute: Callable[..., Any], now_ms: int, route: Route, cursor: tuple[int, int], allowed: int
-) -> Choice:
+def choose(at: Snapshot, route: Route, cursor: tuple[int, int], allowed: int) -> Choice:
     """Go through the messages behind `cursor` until `allowed` are found that can be moved.
 
     From a standard queue in order of age. From a FIFO queue group by group: of each that can be received from, those
     that can be received, in order. A group that is locked when its turn comes stays as it is, whole.
     """
     find = _next_in_groups if route.source.fifo else _next_by_age
-    chunk = find(execute, now_ms, route, cursor).with_few_bytes()
-    wanted = _wanted(execute, now_ms, route, chunk.messages)
+    chunk = find(at, route, cursor).with_few_bytes()
+    wanted = _wanted(at, route, chunk.messages)
     destinations: dict[str, Queue | None] = {}
     moves: dict[Queue, list[Movable]] = {}
     failure_reason = None
@@ -115,7 +114,7 @@ def choose(
         if message.id in wanted:
             arn = route.destination_arn or message.source_arn
             if arn is not None and arn not in destinations:
-                destinations[arn] = find_queue(execute, arn)
+                destinations[arn] = find_queue(at, arn)
             destination = None if arn is None else destinations[arn]
             if destination is None:
                 failure_reason = failure_reason or (NO_KNOWN_SOURCE if arn is None else NO_SUCH_DESTINATION)
@@ -133,7 +132,7 @@ def _place(message: Movable) -> tuple[int, int]:
     return (message.sent_at if message.group_key is None else message.group_key), message.id
 
 
-def _next_by_age(execute: Callable[..., Any], _: int, route: Route, cursor: tuple[int, int]) -> _Chunk:
+def _next_by_age(at: Snapshot, route: Route, cursor: tuple[int, int]) -> _Chunk:
     """A chunk of the messages behind the cursor."""
     after = max(cursor, (route.expired_at, _NO_ID))
     bounds = {
@@ -144,27 +143,25 @@ def _next_by_age(execute: Callable[..., Any], _: int, route: Route, cursor: tupl
         "started_at": route.started_at,
         "limit": CHUNK_ROWS,
     }
-    messages = [Movable(*row) for row in execute(sql.LIST_MOVABLE, bounds).fetchall()]
+    messages = [Movable(*row) for row in at.execute(sql.LIST_MOVABLE, bounds).fetchall()]
     reached = _place(messages[-1]) if messages else cursor
     return _Chunk(messages, reached, is_last=len(messages) < CHUNK_ROWS)
 
 
-def _next_in_groups(
-    execute: Callable[..., Any], now_ms: int, route: Route, cursor: tuple[int, int]
-) -> _Chunk:
+def _next_in_groups(at: Snapshot, route: Route, cursor: tuple[int, int]) -> _Chunk:
     """A chunk of what stands at the front of the groups behind the cursor, and of the one that it stands in."""
     messages: list[Movable] = []
     bounds = {
         "epoch_id": route.source.epoch_id,
         "after_key": cursor[0] if cursor[1] == _NO_ID else cursor[0] - 1,
-        "now_ms": now_ms,
+        "now_ms": at.now_ms,
         "limit": CHUNK_GROUPS,
     }
-    rows = execute(sql.LIST_GROUPS_BEHIND, bounds).fetchall()
+    rows = at.execute(sql.LIST_GROUPS_BEHIND, bounds).fetchall()
     for group_key, is_ready in rows:
         after_id = cursor[1] if group_key == cursor[0] else 0
         if is_ready:
-            front, is_whole = _front(execute, now_ms, route, group_key, after_id, CHUNK_ROWS - len(messages))
+            front, is_whole = _front(at, route, group_key, after_id, CHUNK_ROWS - len(messages))
             messages += front
             if not is_whole:
                 return _Chunk(messages, _place(messages[-1]), is_last=False)
@@ -173,7 +170,7 @@ def _next_in_groups(
 
 
 def _front(
-    execute: Callable[..., Any], now_ms: int, route: Route, group_key: int, after_id: int, wanted: int
+    at: Snapshot, route: Route, group_key: int, after_id: int, wanted: int
 ) -> tuple[list[Movable], bool]:
     """Messages of the group, none of them behind one that is hidden, and whether these are all."""
     bounds = {
@@ -181,26 +178,26 @@ def _front(
         "group_key": group_key,
         "after_id": after_id,
         "last_id": route.last_message_id,
-        "now_ms": now_ms,
+        "now_ms": at.now_ms,
         "limit": wanted,
     }
     # Those that stayed before the cursor may have been received since.
-    if after_id and execute(sql.FIND_HIDDEN_BEFORE, bounds).fetchone() is not None:
+    if after_id and at.execute(sql.FIND_HIDDEN_BEFORE, bounds).fetchone() is not None:
         return [], True
-    listed = [Movable(*row) for row in execute(sql.LIST_MOVABLE_OF_GROUP, bounds).fetchall()]
+    listed = [Movable(*row) for row in at.execute(sql.LIST_MOVABLE_OF_GROUP, bounds).fetchall()]
     front: list[Movable] = []
     for message in listed:
-        if message.visible_at > now_ms:
+        if message.visible_at > at.now_ms:
             return front, True
         front.append(message)
     return front, len(listed) < wanted
 
 
-def _wanted(execute: Callable[..., Any], now_ms: int, route: Route, messages: Sequence[Movable]) -> set[int]:
+def _wanted(at: Snapshot, route: Route, messages: Sequence[Movable]) -> set[int]:
     """Ids of those that are visible, were there at the start, and meet the conditions."""
     expired_at = route.expired_at
     found = {
-        message.id for message in messages if message.visible_at <= now_ms and message.sent_at > expired_at
+        message.id for message in messages if message.visible_at <= at.now_ms and message.sent_at > expired_at
     }
     found -= {message.id for message in messages if (message.moved_at or 0) > route.started_at}
     conditions = route.conditions
@@ -213,5 +210,5 @@ def _wanted(execute: Callable[..., Any], now_ms: int, route: Route, messages: Se
     }
     if conditions.body is not None:
         listed = {"ids": json.dumps(sorted(found)), "text": conditions.body}
-        found = {row[0] for row in execute(sql.LIST_WITH_BODY, listed).fetchall()}
+        found = {row[0] for row in at.execute(sql.LIST_WITH_BODY, listed).fetchall()}
     return found

@@ -18,14 +18,12 @@ from sqsqlite.contract.responses import (
 )
 from sqsqlite.errors import InvalidParameterValue, OverLimit, QueueDoesNotExist, ResourceNotFoundException
 from sqsqlite.sql import moves as sql
+from sqsqlite.store.transaction import Snapshot, Transaction
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.contract import requests
     from sqsqlite.contract.move_filter import MoveFilter
-    from sqsqlite.store.driver import Connection
-    from sqsqlite.store.settings import Settings
-    from sqsqlite.store.transaction import Transaction
 
 # Of each source: as many as can be listed.
 _KEPT = 10
@@ -33,7 +31,7 @@ _BAD_HANDLE = "Value for parameter TaskHandle is invalid."
 
 
 def start_message_move_task(
-    tx: "Transaction",
+    tx: Transaction,
     request: "requests.StartMessageMoveTask",
     caller: "Caller",
     move_filter: "MoveFilter | None" = None,
@@ -50,7 +48,7 @@ def start_message_move_task(
         OverLimit: 100 tasks of the account are active.
     Source: API_StartMessageMoveTask.
     """
-    source = check_start(tx.execute, tx.settings, request, caller)
+    source = check_start(tx, request, caller)
     task_id = str(uuid.uuid4())
     tx.execute(
         sql.INSERT_MOVE_TASK,
@@ -73,48 +71,44 @@ def start_message_move_task(
     return StartMessageMoveTaskResponse(task_handle=_handle(task_id, request.source_arn))
 
 
-def check_start(
-    execute: Any, settings: "Settings", request: "requests.StartMessageMoveTask", caller: "Caller"
-) -> dict[str, Any]:
+def check_start(at: Snapshot, request: "requests.StartMessageMoveTask", caller: "Caller") -> dict[str, Any]:
     """Whether the task could start now: the source's whole row. Raises as `start_message_move_task`."""
-    source = _find(execute, settings, request.source_arn, caller, "SourceArn")
-    if execute(sql.FIND_SOURCE_OF_DEAD_LETTERS, {"arn": request.source_arn}).fetchone() is None:
+    source = _find(at, request.source_arn, caller, "SourceArn")
+    if at.execute(sql.FIND_SOURCE_OF_DEAD_LETTERS, {"arn": request.source_arn}).fetchone() is None:
         raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
     if request.destination_arn is not None:
-        _check_destination(execute, settings, request.destination_arn, source, caller)
-    if execute(sql.FIND_ACTIVE_MOVE_TASK, {"source_arn": request.source_arn}).fetchone() is not None:
+        _check_destination(at, request.destination_arn, source, caller)
+    if at.execute(sql.FIND_ACTIVE_MOVE_TASK, {"source_arn": request.source_arn}).fetchone() is not None:
         raise InvalidParameterValue(
             "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
         )
-    limit = settings.limits.move_task_count
-    if execute(sql.COUNT_ACTIVE_MOVE_TASKS, {"account_id": caller.account_id}).fetchone()[0] >= limit:
+    limit = at.settings.limits.move_task_count
+    if at.execute(sql.COUNT_ACTIVE_MOVE_TASKS, {"account_id": caller.account_id}).fetchone()[0] >= limit:
         raise OverLimit(f"{limit} message movement tasks are active, the maximum allowed is {limit}.")
     return source
 
 
-def _find(execute: Any, settings: "Settings", arn: str, caller: "Caller", parameter: str) -> dict[str, Any]:
+def _find(at: Snapshot, arn: str, caller: "Caller", parameter: str) -> dict[str, Any]:
     """The queue's whole row. The whole ARN must be its own: another region's names a queue of somewhere else."""
     missing = ResourceNotFoundException(
         f"The resource that you specified for the {parameter} parameter doesn't exist."
     )
     try:
-        row = queue_rows.find_row(execute, arn, caller)
+        row = queue_rows.find_row(at, arn, caller)
     except QueueDoesNotExist:
         raise missing from None
-    if arn != queue_arn(settings.region, caller.account_id, row["name"]):
+    if arn != queue_arn(at.settings.region, caller.account_id, row["name"]):
         raise missing
     return row
 
 
-def _check_destination(
-    execute: Any, settings: "Settings", arn: str, source: dict[str, Any], caller: "Caller"
-) -> None:
+def _check_destination(at: Snapshot, arn: str, source: dict[str, Any], caller: "Caller") -> None:
     if not is_queue_arn(arn):
         raise InvalidParameterValue(
             "You must use this format to specify the DestinationArn: "
             "arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
         )
-    destination = _find(execute, settings, arn, caller, "DestinationArn")
+    destination = _find(at, arn, caller, "DestinationArn")
     if destination["id"] == source["id"]:
         raise _bad_destination(arn, "Destination must not be the source queue itself.")
     if destination["fifo"] != source["fifo"]:
@@ -125,19 +119,15 @@ def _bad_destination(arn: str, reason: str) -> InvalidParameterValue:
     return InvalidParameterValue(f"Value {arn} for parameter DestinationArn is invalid. Reason: {reason}")
 
 
-def _visible_count(tx: "Transaction", source: dict[str, Any]) -> int:
+def _visible_count(tx: Transaction, source: dict[str, Any]) -> int:
     """With what this very transaction has changed, which the counts' row does not show yet."""
-    visible = exact_counts(tx.connection, source, tx.now_ms, tx.settings.jumps)[0]
+    visible = exact_counts(tx, source)[0]
     delta = tx.deltas.get(source["epoch_id"])
     return visible if delta is None else visible + delta.messages - delta.in_flight - delta.delayed
 
 
 def list_message_move_tasks(
-    connection: "Connection",
-    request: "requests.ListMessageMoveTasks",
-    caller: "Caller",
-    settings: "Settings",
-    now_ms: int,
+    snapshot: Snapshot, request: "requests.ListMessageMoveTasks", caller: "Caller"
 ) -> ListMessageMoveTasksResponse:
     """The latest tasks of a source, the newest first: one unless MaxResults says more.
 
@@ -145,18 +135,16 @@ def list_message_move_tasks(
         ResourceNotFoundException: there is no such queue.
     Source: API_ListMessageMoveTasks.
     """
-    return ListMessageMoveTasksResponse(
-        results=[entry for _, entry in list_tasks(connection.execute, settings, request, caller)]
-    )
+    return ListMessageMoveTasksResponse(results=[entry for _, entry in list_tasks(snapshot, request, caller)])
 
 
 def list_tasks(
-    execute: Any, settings: "Settings", request: "requests.ListMessageMoveTasks", caller: "Caller"
+    at: Snapshot, request: "requests.ListMessageMoveTasks", caller: "Caller"
 ) -> list[tuple[str, ListMessageMoveTasksResultEntry]]:
     """With the handle of each, which SQS shows of running ones alone. Raises as `list_message_move_tasks`."""
-    _find(execute, settings, request.source_arn, caller, "SourceArn")
+    _find(at, request.source_arn, caller, "SourceArn")
     asked = {"source_arn": request.source_arn, "max_results": request.max_results or 1}
-    rows = execute(sql.LIST_MOVE_TASKS, asked).fetchall()
+    rows = at.execute(sql.LIST_MOVE_TASKS, asked).fetchall()
     return [(_handle(row[0], request.source_arn), _entry(*row)) for row in rows]
 
 
@@ -186,7 +174,7 @@ def _entry(
 
 
 def cancel_message_move_task(
-    tx: "Transaction", request: "requests.CancelMessageMoveTask", caller: "Caller"
+    tx: Transaction, request: "requests.CancelMessageMoveTask", caller: "Caller"
 ) -> CancelMessageMoveTaskResponse:
     """Stop a running task. It is CANCELLED at once: no chunk is under way while another transaction writes.
 
@@ -196,7 +184,7 @@ def cancel_message_move_task(
     Source: API_CancelMessageMoveTask.
     """
     task_id, source_arn = _read_handle(request.task_handle)
-    _find(tx.execute, tx.settings, source_arn, caller, "SourceArn")
+    _find(tx, source_arn, caller, "SourceArn")
     row = tx.execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
     task = None if row is None else _entry(*row)
     if task is None or task.source_arn != source_arn:
@@ -210,24 +198,24 @@ def cancel_message_move_task(
     return CancelMessageMoveTaskResponse(approximate_number_of_messages_moved=moved_count)
 
 
-def find_task(execute: Any, handle: str) -> ListMessageMoveTasksResultEntry | None:
+def find_task(at: Snapshot, handle: str) -> ListMessageMoveTasksResultEntry | None:
     """The task of a handle, also one that is over; None: it is no longer known.
 
     Raises:
         InvalidParameterValue: the handle is none.
     """
     task_id, _ = _read_handle(handle)
-    row = execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
+    row = at.execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
     return None if row is None else _entry(*row)
 
 
-def list_origins(execute: Any, source_arn: str, caller: "Caller") -> list[str]:
+def list_origins(at: Snapshot, source_arn: str, caller: "Caller") -> list[str]:
     """The ARNs of the queues where the messages in a dead-letter queue died; none if there is no such queue."""
     try:
-        source = queue_rows.find(execute, source_arn, caller)
+        source = queue_rows.find(at, source_arn, caller)
     except QueueDoesNotExist:
         return []
-    return [arn for (arn,) in execute(sql.LIST_ORIGINS, {"epoch_id": source.epoch_id}).fetchall()]
+    return [arn for (arn,) in at.execute(sql.LIST_ORIGINS, {"epoch_id": source.epoch_id}).fetchall()]
 
 
 def _handle(task_id: str, source_arn: str) -> str:

@@ -8,7 +8,7 @@ that works on it: not for correctness, which each chunk's transaction gives, but
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite.actions import damaged, dead_letters, fair, groups
@@ -21,6 +21,7 @@ from sqsqlite.sql import messages as statements
 from sqsqlite.sql import moves as sql
 from sqsqlite.store.damage import undecoded
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
@@ -200,9 +201,9 @@ def first_due_at(rate: int | None, now_ms: int) -> int:
     return now_ms if rate is None else now_ms + _duration_ms(_step(rate), rate)
 
 
-def next_move_at(execute: Callable[..., Any], worker: bytes) -> int | None:
+def next_move_at(at: Snapshot, worker: bytes) -> int | None:
     """When `worker` has a chunk to do; None: there is no unfinished task."""
-    return min((task.free_at(worker) for task in _unfinished(execute)), default=None)
+    return min((task.free_at(worker) for task in _unfinished(at)), default=None)
 
 
 def move_chunk(tx: "Transaction", worker: bytes) -> None:
@@ -214,7 +215,7 @@ def move_chunk(tx: "Transaction", worker: bytes) -> None:
     Raises:
         DiskFull: too little room is left to copy the messages; nothing was written.
     """
-    for task in _unfinished(tx.execute):
+    for task in _unfinished(tx):
         if task.free_at(worker) <= tx.now_ms:
             _work_on(tx, task, worker)
             return
@@ -231,18 +232,18 @@ def end(tx: "Transaction", task_id: str, status: str, failure_reason: str | None
     tx.execute(sql.END_MOVE_TASK, row)
 
 
-def _unfinished(execute: Callable[..., Any]) -> list[MoveTask]:
-    return [MoveTask(*row) for row in execute(sql.LIST_UNFINISHED_MOVE_TASKS).fetchall()]
+def _unfinished(at: Snapshot) -> list[MoveTask]:
+    return [MoveTask(*row) for row in at.execute(sql.LIST_UNFINISHED_MOVE_TASKS).fetchall()]
 
 
 def _work_on(tx: "Transaction", task: MoveTask, worker: bytes) -> None:
-    source = find_queue(tx.execute, task.source_arn)
+    source = find_queue(tx, task.source_arn)
     if source is None or source.epoch_id != task.source_epoch_id:
         # Deleted or purged: none of its messages is left.
         end(tx, task.task_id, COMPLETED)
     elif tx.now_ms - task.started_at >= tx.settings.limits.move_task_seconds * SECOND_MS:
         end(tx, task.task_id, FAILED, TOO_LONG)
-    elif task.destination_arn is not None and find_queue(tx.execute, task.destination_arn) is None:
+    elif task.destination_arn is not None and find_queue(tx, task.destination_arn) is None:
         end(tx, task.task_id, FAILED, NO_SUCH_DESTINATION)
     else:
         _move(tx, task, source, worker)
@@ -275,14 +276,14 @@ def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> No
 def _choose_with_room(tx: "Transaction", task: MoveTask, source: Queue, allowed: int) -> Choice:
     """As many messages as there is room to copy on the disk: on a nearly full one, one at a time."""
     conditions = None if task.filter is None else _conditions(task)
-    expired_at = source.expired_at(tx.now_ms, tx.settings.jumps)
+    expired_at = source.expired_at(tx)
     route = Route(source, task.destination_arn, conditions, task.started_at, task.last_message_id, expired_at)
     cursor = task.cursor_sent_at, task.cursor_id
-    choice = choose(tx.execute, tx.now_ms, route, cursor, allowed)
+    choice = choose(tx, route, cursor, allowed)
     try:
         tx.require_room(choice.size_bytes)
     except DiskFull:
-        choice = choose(tx.execute, tx.now_ms, route, cursor, min(allowed, 1))
+        choice = choose(tx, route, cursor, min(allowed, 1))
         tx.require_room(choice.size_bytes)
     return choice
 

@@ -2,17 +2,15 @@
 
 import base64
 import binascii
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqsqlite.contract.limits import Limits
 from sqsqlite.errors import InvalidParameterValue
-
-if TYPE_CHECKING:
-    from sqsqlite.store.driver import Connection
+from sqsqlite.store.transaction import Snapshot
 
 
 def page(
-    connection: "Connection",
+    snapshot: Snapshot,
     statement: str,
     parameters: dict[str, Any],
     max_results: int | None,
@@ -32,7 +30,7 @@ def page(
         "after_name": "" if next_token is None else _name_of(next_token),
         "max_results": size + 1,
     }
-    names = [found[0] for found in connection.execute(statement, row)]
+    names = [found[0] for found in snapshot.execute(statement, row)]
     more = len(names) > size
     names = names[:size]
     return names, _token_of(names[-1]) if more and max_results is not None else None

@@ -5,13 +5,12 @@ The queue that an ARN names, in the transaction at hand.
 Finding the queue that a request names: by name, URL or ARN, in each operation's own transaction.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite.contract.names import NO_SUCH_QUEUE, queue_name
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.sql import queues as sql
-from sqsqlite.store.jumps import Jumps
+from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
@@ -32,9 +31,9 @@ class Queue(NamedTuple):
     account_id: str
     name: str
 
-    def expired_at(self, now_ms: int, jumps: Jumps) -> int:
+    def expired_at(self, at: Snapshot) -> int:
         """Messages sent at or before this instant are beyond the queue's retention."""
-        return jumps.expired_at(self.message_retention_period_seconds, now_ms)
+        return at.expired_at(self.message_retention_period_seconds)
 
 
 QUEUE_COLUMNS = 8
@@ -107,10 +106,10 @@ class Received(NamedTuple):
     received_at: int | None = None
 
 
-def find_queue(execute: Callable[..., Any], arn: str) -> Queue | None:
+def find_queue(at: Snapshot, arn: str) -> Queue | None:
     """The queue of that account and name: also one deleted and made again."""
     where = queue_name(arn)
-    row = execute(sql.SELECT_QUEUE, where).fetchone()
+    row = at.execute(sql.SELECT_QUEUE, where).fetchone()
     return None if row is None else Queue(*row + where)
 
 
@@ -120,34 +119,31 @@ def place(queue_url: str, caller: "Caller") -> tuple[str, str]:
     return account_id or caller.account_id, name
 
 
-def find(execute: Any, queue_url: str, caller: "Caller") -> Queue:
+def find(at: Snapshot, queue_url: str, caller: "Caller") -> Queue:
     """The queue's row.
-
-    Args:
-        execute: of the connection or transaction to read by.
 
     Raises:
         QueueDoesNotExist: no queue of this name in the account.
     """
     where = place(queue_url, caller)
-    row = execute(sql.SELECT_QUEUE, where).fetchone()
+    row = at.execute(sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return Queue(*row + where)
 
 
-def find_to_receive(execute: Any, queue_url: str, caller: "Caller") -> tuple[Queue, Receivable]:
+def find_to_receive(at: Snapshot, queue_url: str, caller: "Caller") -> tuple[Queue, Receivable]:
     """The queue's row and what else a receive needs, by one statement. Raises as `find`."""
     where = place(queue_url, caller)
-    row = execute(sql.SELECT_QUEUE_TO_RECEIVE, where).fetchone()
+    row = at.execute(sql.SELECT_QUEUE_TO_RECEIVE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return Queue(*row[:QUEUE_COLUMNS] + where), Receivable(*row[QUEUE_COLUMNS:])
 
 
-def find_row(execute: Any, queue_url: str, caller: "Caller") -> dict[str, Any]:
+def find_row(at: Snapshot, queue_url: str, caller: "Caller") -> dict[str, Any]:
     """The whole row, by column name. Raises as `find`."""
-    cursor = execute(sql.SELECT_QUEUE_ATTRIBUTES, place(queue_url, caller))
+    cursor = at.execute(sql.SELECT_QUEUE_ATTRIBUTES, place(queue_url, caller))
     row = cursor.fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)

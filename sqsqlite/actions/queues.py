@@ -21,17 +21,14 @@ from sqsqlite.errors import (
 )
 from sqsqlite.sql import queues as sql
 from sqsqlite.store.counts import MINUTE_MS, close_minute
+from sqsqlite.store.transaction import Snapshot, Transaction
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.contract import requests
-    from sqsqlite.store.driver import Connection
-    from sqsqlite.store.jumps import Jumps
-    from sqsqlite.store.settings import Settings
-    from sqsqlite.store.transaction import Transaction
 
 
-def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Caller") -> CreateQueueResponse:
+def create_queue(tx: Transaction, request: "requests.CreateQueue", caller: "Caller") -> CreateQueueResponse:
     """Make a queue, or find the one of the same name whose attributes equal every one supplied.
 
     Raises:
@@ -44,7 +41,7 @@ def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Ca
     fifo = request.fifo
     where = {"account_id": caller.account_id, "name": request.queue_name}
     exists = tx.execute(sql.SELECT_QUEUE, (caller.account_id, request.queue_name)).fetchone() is not None
-    current = queue_rows.find_row(tx.execute, request.queue_name, caller) if exists else None
+    current = queue_rows.find_row(tx, request.queue_name, caller) if exists else None
     columns = attributes.parse_attributes(
         supplied, fifo=fifo, creating=True, limits=tx.settings.limits, current=current
     )
@@ -73,7 +70,7 @@ def create_queue(tx: "Transaction", request: "requests.CreateQueue", caller: "Ca
     return CreateQueueResponse(queue_url=queue_url(caller.base_url, caller.account_id, request.queue_name))
 
 
-def _new_epoch(tx: "Transaction", queue_id: int, purged_at: int | None) -> int:
+def _new_epoch(tx: Transaction, queue_id: int, purged_at: int | None) -> int:
     epoch_id: int = tx.execute(sql.INSERT_EPOCH, {"queue_id": queue_id, "now_ms": tx.now_ms}).lastrowid
     tx.execute(sql.SET_QUEUE_EPOCH, {"id": queue_id, "epoch_id": epoch_id, "purged_at": purged_at})
     minute_at = tx.now_ms - tx.now_ms % MINUTE_MS
@@ -81,7 +78,7 @@ def _new_epoch(tx: "Transaction", queue_id: int, purged_at: int | None) -> int:
     return epoch_id
 
 
-def _discard_epoch(tx: "Transaction", epoch_id: int) -> None:
+def _discard_epoch(tx: Transaction, epoch_id: int) -> None:
     close_minute(tx, epoch_id, tx.now_ms - tx.now_ms % MINUTE_MS)
     tx.execute(sql.DISCARD_EPOCH, {"epoch_id": epoch_id, "now_ms": tx.now_ms})
     # What operations of the same commit counted for the epoch has no row to go to any more.
@@ -89,14 +86,14 @@ def _discard_epoch(tx: "Transaction", epoch_id: int) -> None:
     tx.sweep = True
 
 
-def delete_queue(tx: "Transaction", request: "requests.DeleteQueue", caller: "Caller") -> Empty:
+def delete_queue(tx: Transaction, request: "requests.DeleteQueue", caller: "Caller") -> Empty:
     """Delete the queue with all its messages; the name can be used again after 60 s.
 
     Raises:
         QueueDoesNotExist: no queue has this name or URL.
     Source: API_DeleteQueue.
     """
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     _discard_epoch(tx, queue.epoch_id)
     tx.execute(sql.DELETE_TAGS, {"queue_id": queue.id})
     tx.execute(sql.DELETE_QUEUE, {"id": queue.id})
@@ -106,14 +103,14 @@ def delete_queue(tx: "Transaction", request: "requests.DeleteQueue", caller: "Ca
     return Empty()
 
 
-def purge_queue(tx: "Transaction", request: "requests.PurgeQueue", caller: "Caller") -> Empty:
+def purge_queue(tx: Transaction, request: "requests.PurgeQueue", caller: "Caller") -> Empty:
     """Remove every message, in flight and delayed ones too: the queue gets a new epoch, whatever the backlog.
 
     Raises:
         PurgeQueueInProgress: purged within the last 60 s.
     Source: API_PurgeQueue.
     """
-    row = queue_rows.find_row(tx.execute, request.queue_url, caller)
+    row = queue_rows.find_row(tx, request.queue_url, caller)
     interval_ms = tx.settings.limits.purge_interval_seconds * 1000
     if row["purged_at"] is not None and row["purged_at"] > tx.now_ms - interval_ms:
         raise PurgeQueueInProgress(
@@ -125,70 +122,52 @@ def purge_queue(tx: "Transaction", request: "requests.PurgeQueue", caller: "Call
 
 
 def get_queue_url(
-    connection: "Connection",
-    request: "requests.GetQueueUrl",
-    caller: "Caller",
-    settings: "Settings",
-    now_ms: int,
+    snapshot: Snapshot, request: "requests.GetQueueUrl", caller: "Caller"
 ) -> GetQueueUrlResponse:
     """The queue's URL. Source: API_GetQueueUrl."""
     account_id = request.queue_owner_aws_account_id or caller.account_id
-    if connection.execute(sql.SELECT_QUEUE, (account_id, request.queue_name)).fetchone() is None:
+    if snapshot.execute(sql.SELECT_QUEUE, (account_id, request.queue_name)).fetchone() is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return GetQueueUrlResponse(queue_url=queue_url(caller.base_url, account_id, request.queue_name))
 
 
-def list_queues(
-    connection: "Connection",
-    request: "requests.ListQueues",
-    caller: "Caller",
-    settings: "Settings",
-    now_ms: int,
-) -> ListQueuesResponse:
+def list_queues(snapshot: Snapshot, request: "requests.ListQueues", caller: "Caller") -> ListQueuesResponse:
     """The account's queues by name, a page at a time when MaxResults is given. Source: API_ListQueues."""
     prefix = request.queue_name_prefix or ""
     names, token = paging.page(
-        connection,
+        snapshot,
         sql.LIST_QUEUES,
         {"account_id": caller.account_id, "prefix": prefix, "upper_name": prefix + "\U0010ffff"},
         request.max_results,
         request.next_token,
-        settings.limits,
+        snapshot.settings.limits,
     )
     urls = [queue_url(caller.base_url, caller.account_id, name) for name in names]
     return ListQueuesResponse(queue_urls=urls, next_token=token)
 
 
 def list_dead_letter_source_queues(
-    connection: "Connection",
-    request: "requests.ListDeadLetterSourceQueues",
-    caller: "Caller",
-    settings: "Settings",
-    now_ms: int,
+    snapshot: Snapshot, request: "requests.ListDeadLetterSourceQueues", caller: "Caller"
 ) -> ListDeadLetterSourceQueuesResponse:
     """The queues whose RedrivePolicy names this one. Source: API_ListDeadLetterSourceQueues."""
-    queue = queue_rows.find(connection.execute, request.queue_url, caller)
+    queue = queue_rows.find(snapshot, request.queue_url, caller)
     names, token = paging.page(
-        connection,
+        snapshot,
         sql.LIST_DEAD_LETTER_SOURCE_QUEUES,
         {
             "account_id": queue.account_id,
-            "target_arn": queue_arn(settings.region, queue.account_id, queue.name),
+            "target_arn": queue_arn(snapshot.settings.region, queue.account_id, queue.name),
         },
         request.max_results,
         request.next_token,
-        settings.limits,
+        snapshot.settings.limits,
     )
     urls = [queue_url(caller.base_url, queue.account_id, name) for name in names]
     return ListDeadLetterSourceQueuesResponse(queue_urls=urls, next_token=token)
 
 
 def get_queue_attributes(
-    connection: "Connection",
-    request: "requests.GetQueueAttributes",
-    caller: "Caller",
-    settings: "Settings",
-    now_ms: int,
+    snapshot: Snapshot, request: "requests.GetQueueAttributes", caller: "Caller"
 ) -> GetQueueAttributesResponse:
     """Configuration and exact counts, by name or `All`.
 
@@ -196,46 +175,42 @@ def get_queue_attributes(
         InvalidAttributeName: a name SQS does not know, or a FIFO one on a standard queue.
     Source: API_GetQueueAttributes.
     """
-    row = queue_rows.find_row(connection.execute, request.queue_url, caller)
+    row = queue_rows.find_row(snapshot, request.queue_url, caller)
     names = request.attribute_names or []
-    arn = queue_arn(settings.region, row["account_id"], row["name"])
+    arn = queue_arn(snapshot.settings.region, row["account_id"], row["name"])
     wants_counts = any(name == "All" or name.startswith("Approximate") for name in names)
-    counts = exact_counts(connection, row, now_ms, settings.jumps) if wants_counts else (0, 0, 0)
+    counts = exact_counts(snapshot, row) if wants_counts else (0, 0, 0)
     return GetQueueAttributesResponse(attributes=attributes.render_attributes(row, names, counts, arn))
 
 
-def exact_counts(
-    connection: "Connection", row: dict[str, Any], now_ms: int, jumps: "Jumps"
-) -> tuple[int, int, int]:
+def exact_counts(snapshot: Snapshot, row: dict[str, Any]) -> tuple[int, int, int]:
     """(visible, in flight, delayed) at this instant.
 
     The kept counts, corrected by what has become due and not been promoted, and by what has expired and not been
     swept: both are usually nothing.
     """
     epoch_id = row["epoch_id"]
-    messages, in_flight, delayed, _ = connection.execute(sql.SELECT_COUNTS, {"epoch_id": epoch_id}).fetchone()
-    due = connection.execute(sql.COUNT_DUE, {"epoch_id": epoch_id, "now_ms": now_ms}).fetchone()
+    messages, in_flight, delayed, _ = snapshot.execute(sql.SELECT_COUNTS, {"epoch_id": epoch_id}).fetchone()
+    due = snapshot.execute(sql.COUNT_DUE, {"epoch_id": epoch_id, "now_ms": snapshot.now_ms}).fetchone()
     in_flight -= due[0]
     delayed -= due[1]
-    expired_at = jumps.expired_at(row["message_retention_period_seconds"], now_ms)
-    bounds = {"epoch_id": epoch_id, "expired_at": expired_at, "now_ms": now_ms}
-    if connection.execute(sql.FIND_EXPIRED, bounds).fetchone() is not None:
-        gone, gone_in_flight, gone_delayed = connection.execute(sql.COUNT_EXPIRED, bounds).fetchone()
+    expired_at = snapshot.expired_at(row["message_retention_period_seconds"])
+    bounds = {"epoch_id": epoch_id, "expired_at": expired_at, "now_ms": snapshot.now_ms}
+    if snapshot.execute(sql.FIND_EXPIRED, bounds).fetchone() is not None:
+        gone, gone_in_flight, gone_delayed = snapshot.execute(sql.COUNT_EXPIRED, bounds).fetchone()
         messages -= gone
         in_flight -= gone_in_flight
         delayed -= gone_delayed
     return messages - in_flight - delayed, in_flight, delayed
 
 
-def set_queue_attributes(
-    tx: "Transaction", request: "requests.SetQueueAttributes", caller: "Caller"
-) -> Empty:
+def set_queue_attributes(tx: Transaction, request: "requests.SetQueueAttributes", caller: "Caller") -> Empty:
     """Set all the attributes or, when one is refused, none. They hold from the next request on.
 
     Raises:
         InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue: as API_SetQueueAttributes has them.
     """
-    row = queue_rows.find_row(tx.execute, request.queue_url, caller)
+    row = queue_rows.find_row(tx, request.queue_url, caller)
     fifo = bool(row["fifo"])
     columns = attributes.parse_attributes(
         request.attributes, fifo=fifo, creating=False, limits=tx.settings.limits, current=row

@@ -76,9 +76,9 @@ def look(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -
     Raises:
         QueueDoesNotExist, InvalidParameterValue: as `receive_message`.
     """
-    with store.reading() as connection:
-        queue, state = queue_rows.find_to_receive(connection.execute, request.queue_url, caller)
-        next_at = _next_at(connection.execute, queue, state, store.settings.jumps)
+    with store.reading() as snapshot:
+        queue, state = queue_rows.find_to_receive(snapshot, request.queue_url, caller)
+        next_at = _next_at(snapshot.execute, queue, state, store.settings.jumps)
     _check(queue, request)
     return Look(queue, _wait_seconds(request, state), next_at)
 
@@ -167,7 +167,7 @@ def claim(
 
     AT_ONCE: there may be something to claim. None: when somebody has sent.
     """
-    queue, state = queue_rows.find_to_receive(tx.execute, request.queue_url, caller)
+    queue, state = queue_rows.find_to_receive(tx, request.queue_url, caller)
     _check(queue, request)
     # Counts of this very transaction are not in the row yet.
     if not queue.fifo and queue.epoch_id not in tx.deltas:
@@ -211,7 +211,7 @@ def size_ahead(tx: "Transaction", request: "requests.ReceiveMessage", caller: "C
     Raises:
         QueueDoesNotExist: no queue has this name or URL.
     """
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     asked = request.max_number_of_messages or 1
     if request.receive_request_attempt_id is not None:
         return asked * queue.maximum_message_size_bytes  # it may repeat what another receive was answered
@@ -247,7 +247,7 @@ def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
 
 def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
     """Whether anything is visible still, now that what has expired is deleted: an empty queue is no error."""
-    queue, state = queue_rows.find_to_receive(tx.execute, request.queue_url, caller)
+    queue, state = queue_rows.find_to_receive(tx, request.queue_url, caller)
     delta = tx.delta(queue.epoch_id)
     hidden = state.in_flight + state.delayed + delta.in_flight + delta.delayed
     return state.messages + delta.messages > hidden or state.is_due(tx.now_ms)
@@ -267,9 +267,7 @@ def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable, asked: i
 def _no_longer_in_flight(tx: "Transaction", queue: Queue) -> int:
     """How many are still counted whose timeout or retention has ended."""
     before = tx.delta(queue.epoch_id).in_flight
-    sweep.delete_expired(
-        tx, queue.id, queue.epoch_id, queue.expired_at(tx.now_ms, tx.settings.jumps), sweep.CHUNK_ROWS
-    )
+    sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx), sweep.CHUNK_ROWS)
     expired = before - tx.delta(queue.epoch_id).in_flight
     due: int = tx.execute(sql.COUNT_DUE, {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}).fetchone()[0]
     return due + expired

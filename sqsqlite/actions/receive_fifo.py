@@ -37,7 +37,7 @@ class _Walk:
     """One claim: what it does not hand out, and how much of that it has met."""
 
     def __init__(self, tx: "Transaction", queue: Queue, state: Receivable) -> None:
-        self.expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
+        self.expired_at = queue.expired_at(tx)
         self.in_the_way = 0
         self._tx = tx
         self._queue = queue
@@ -268,7 +268,7 @@ def _as_noted(
 ) -> Any:
     """The lease's row, if the message is there yet and nobody has touched it since the attempt was answered."""
     row = tx.execute(sql.SELECT_ATTEMPTED_LEASE, (lease_id, queue.epoch_id)).fetchone()
-    gone = row is None or row[2] is None or row[5] <= queue.expired_at(tx.now_ms, tx.settings.jumps)
+    gone = row is None or row[2] is None or row[5] <= queue.expired_at(tx)
     if gone or row[2].hex() != token or row[8] != visible_at:
         raise InvalidParameterValue(
             f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId "

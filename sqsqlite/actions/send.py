@@ -47,7 +47,7 @@ def send_message(tx: "Transaction", request: "requests.SendMessage", caller: "Ca
         DiskFull: too little room; what is in the queue can still be received and deleted.
     Source: API_SendMessage.
     """
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     if queue.fifo:
         settings = find_settings(tx, queue)
         message = prepare_fifo(tx, queue, request, settings)
@@ -66,7 +66,7 @@ def send_message_batch(
         QueueDoesNotExist: no queue has this URL; the batch's own errors were raised before.
     Source: API_SendMessageBatch.
     """
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     settings = _check_batch(tx, queue, request) if queue.fifo else None
     entries: list[str] = []
     messages: list[PreparedMessage] = []

@@ -97,7 +97,7 @@ def _sweep_expired(tx: "Transaction", after_id: int) -> int:
     page = {"after_id": after_id, "limit": CHUNK_QUEUES}
     queues = tx.execute(file_sql.LIST_RETENTIONS, page).fetchall()
     for queue_id, epoch_id, retention_seconds in queues:
-        expired_at = tx.settings.jumps.expired_at(retention_seconds, tx.now_ms)
+        expired_at = tx.expired_at(retention_seconds)
         if delete_expired(tx, queue_id, epoch_id, expired_at, CHUNK_ROWS):
             return int(queue_id) - 1  # it may have more
     return queues[-1][0] if len(queues) == CHUNK_QUEUES else _QUEUES_ARE_DONE

@@ -50,7 +50,7 @@ def change_visibility(
         "id": receipt.lease_id,
         "epoch_id": queue.epoch_id,
         "now_ms": tx.now_ms,
-        "expired_at": queue.expired_at(tx.now_ms, tx.settings.jumps),
+        "expired_at": queue.expired_at(tx),
     }
     if any_handle:
         changed = tx.execute(sql.CHANGE_ANY_VISIBILITY, parameters)
@@ -85,7 +85,7 @@ def change_message_visibility(
         InvalidParameterValue: the change goes beyond 12 h in all, or the message is gone: that one is a LeaseLost.
     Source: API_ChangeMessageVisibility; quotas, "Message visibility timeout".
     """
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     _change(tx, queue, request.receipt_handle, request.visibility_timeout, _unavailable)
     return Empty()
 
@@ -94,7 +94,7 @@ def change_message_visibility_batch(
     tx: "Transaction", request: "requests.ChangeMessageVisibilityBatch", caller: "Caller"
 ) -> ChangeMessageVisibilityBatchResponse:
     """Change up to ten; each succeeds or fails by itself. Source: API_ChangeMessageVisibilityBatch."""
-    queue = queue_rows.find(tx.execute, request.queue_url, caller)
+    queue = queue_rows.find(tx, request.queue_url, caller)
     failures: dict[str, SQSError] = {}
     for entry in request.entries:
         try:

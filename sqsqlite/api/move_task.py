@@ -98,8 +98,8 @@ def read(store: "Store", handle: str) -> MoveTask:
     Raises:
         ResourceNotFoundException: it is no longer known.
     """
-    with store.reading() as connection:
-        entry = find_task(connection.execute, handle)
+    with store.reading() as snapshot:
+        entry = find_task(snapshot, handle)
     if entry is None:
         raise ResourceNotFoundException("Task does not exist.")
     return _task(store, entry, handle)
@@ -109,8 +109,8 @@ def listed(store: "Store", arn: str, max_results: int) -> list[MoveTask]:
     """The latest tasks of a dead-letter queue, the newest first."""
     asked = {"SourceArn": arn, "MaxResults": max_results}
     request = shapes.parse(requests.ListMessageMoveTasks, asked, store.settings.limits)
-    with store.reading() as connection:
-        found = list_tasks(connection.execute, store.settings, request, LOCAL)
+    with store.reading() as snapshot:
+        found = list_tasks(snapshot, request, LOCAL)
     return [_task(store, entry, handle) for handle, entry in found]
 
 

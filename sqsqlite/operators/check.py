@@ -159,9 +159,9 @@ def check(
         Findings, none in a sound file. After damage that SQLite finds, the rows are not looked at.
     """
     findings: list[Finding] = []
-    with store.reading() as connection:
+    with store.reading() as snapshot:
         try:
-            findings.extend(_findings(connection, store.clock.now_ms(), quick, bodies, progress))
+            findings.extend(_findings(snapshot.connection, snapshot.now_ms, quick, bodies, progress))
         except dbapi.Error as error:
             if primary_code(error) != CORRUPT:
                 raise

@@ -10,6 +10,7 @@ from sqsqlite.contract.names import queue_name
 from sqsqlite.operators.inspect import Peeked, fetch_readable, peeked
 from sqsqlite.sql import metrics as metrics_sql
 from sqsqlite.sql import operators as sql
+from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
@@ -54,12 +55,12 @@ class DeadLetter:
 
 def dead_letter_queues(store: "Store", caller: "Caller") -> list[DeadLetters]:
     """All queues of the account that a RedrivePolicy names or that hold dead letters, by name and source."""
-    with store.reading() as connection:
-        now_ms = store.clock.now_ms()
+    with store.reading() as snapshot:
+        now_ms = snapshot.now_ms
         account = {"account_id": caller.account_id}
-        policies = connection.execute(metrics_sql.LIST_REDRIVE_POLICIES, account).fetchall()
+        policies = snapshot.execute(metrics_sql.LIST_REDRIVE_POLICIES, account).fetchall()
         steps = json.dumps(store.settings.jumps.steps(now_ms))
-        counted = connection.execute(
+        counted = snapshot.execute(
             metrics_sql.COUNT_DEAD_LETTERS, {**account, "now_ms": now_ms, "jumps": steps}
         ).fetchall()
         found: dict[str, dict[str, tuple[Any, ...]]] = {}
@@ -67,22 +68,21 @@ def dead_letter_queues(store: "Store", caller: "Caller") -> list[DeadLetters]:
             found.setdefault(_name(target_arn), {})[source] = (0, None, None)
         for queue, source_arn, *counts in counted:
             found.setdefault(queue, {})[_name(source_arn)] = tuple(counts)
-        existing = {row[0] for row in connection.execute(sql.LIST_EVERY_NAME, account)}
+        existing = {row[0] for row in snapshot.execute(sql.LIST_EVERY_NAME, account)}
         rows = []
         for queue in sorted(found):
             exists = queue in existing
             moved = sorted(found[queue].items())
             rows += [DeadLetters(queue, exists, source, *counts) for source, counts in moved]
-            direct = _messages(store, connection, queue, caller, now_ms) if exists else 0
+            direct = _messages(snapshot, queue, caller) if exists else 0
             direct -= sum(counts[0] for _, counts in moved)
             if direct:
                 rows.append(DeadLetters(queue, exists, None, direct, None, None))
         return rows
 
 
-def _messages(store: "Store", connection: Any, queue: str, caller: "Caller", now_ms: int) -> int:
-    row = queue_rows.find_row(connection.execute, queue, caller)
-    return sum(exact_counts(connection, row, now_ms, store.settings.jumps))
+def _messages(snapshot: Snapshot, queue: str, caller: "Caller") -> int:
+    return sum(exact_counts(snapshot, queue_rows.find_row(snapshot, queue, caller)))
 
 
 def dead_letters(
@@ -96,19 +96,16 @@ def dead_letters(
     Raises:
         QueueDoesNotExist: there is no queue `queue_url`; or `source` is not the name of any.
     """
-    with store.reading() as connection:
-        now_ms = store.clock.now_ms()
-        queue = queue_rows.find(connection.execute, queue_url, caller)
+    with store.reading() as snapshot:
+        queue = queue_rows.find(snapshot, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
-            "expired_at": queue.expired_at(now_ms, store.settings.jumps),
+            "expired_at": queue.expired_at(snapshot),
             "source_end": "" if source is None else ":".join(queue_rows.place(source, caller)),
             "max_messages": max_messages,
         }
-        rows, _ = fetch_readable(store, connection, metrics_sql.LIST_DEAD_LETTERS, bounds, queue.name)
-        return [
-            DeadLetter(peeked(connection, row[:-3], now_ms), _name(row[-3]), row[-2], row[-1]) for row in rows
-        ]
+        rows, _ = fetch_readable(store, snapshot, metrics_sql.LIST_DEAD_LETTERS, bounds, queue.name)
+        return [DeadLetter(peeked(snapshot, row[:-3]), _name(row[-3]), row[-2], row[-1]) for row in rows]
 
 
 def _name(arn: str) -> str:

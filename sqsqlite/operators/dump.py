@@ -32,13 +32,13 @@ from sqsqlite.sql import queues as sql
 from sqsqlite.store.damage import warn_of_damage
 from sqsqlite.store.diagnosis import ODD
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.transaction import Snapshot
 from sqsqlite.store.translate import CORRUPT, is_undecodable, primary_code
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.store.driver import Connection
     from sqsqlite.store.jumps import Jumps
-    from sqsqlite.store.settings import Settings
     from sqsqlite.store.store import Store
 
 # What GetQueueAttributes tells and nobody can set.
@@ -69,36 +69,36 @@ def dump(
         Corrupt: too damaged to find the queues.
     """
     passed_by = passed_by or (lambda line: warn_of_damage(store.path, [line]))
-    with store.reading() as connection:
-        now_ms = store.clock.now_ms()
-        names = queue_urls or _all_names(connection, caller)
-        found = [
-            row for name in names if (row := _find(connection, name, caller, passed_by, bool(queue_urls)))
-        ]
+    with store.reading() as snapshot:
+        now_ms = snapshot.now_ms
+        names = queue_urls or _all_names(snapshot, caller)
+        found = [row for name in names if (row := _find(snapshot, name, caller, passed_by, bool(queue_urls)))]
         rows = {row["id"]: _as_called(row, passed_by) for row in found}
         lines = {}
         for row in list(rows.values()):
             try:
-                lines[row["id"]] = _queue(connection, row, store.settings, now_ms, passed_by)
+                lines[row["id"]] = _queue(snapshot, row, passed_by)
             except ODD as error:
                 passed_by(f"queue {row['name']} is damaged ({error}): it is left out, with its messages")
                 del rows[row["id"]]
         yield DumpStart(version=FORMAT_VERSION, dump_id=secrets.token_hex(16), dumped_at=now_ms)
         yield from lines.values()
         count = 0
-        for message in _messages(connection, list(rows.values()), now_ms, passed_by, store.settings.jumps):
+        for message in _messages(
+            snapshot.connection, list(rows.values()), now_ms, passed_by, store.settings.jumps
+        ):
             yield message
             count += 1
-        yield from _deduplications(connection, list(rows.values()), now_ms, passed_by)
+        yield from _deduplications(snapshot.connection, list(rows.values()), now_ms, passed_by)
         yield DumpEnd(messages=count)
 
 
 def _find(
-    connection: "Connection", name: str, caller: "Caller", passed_by: Callable[[str], None], is_named: bool
+    snapshot: Snapshot, name: str, caller: "Caller", passed_by: Callable[[str], None], is_named: bool
 ) -> dict[str, Any] | None:
     """A queue's row, unless it is damaged. One that was not asked for by name is not missed either."""
     try:
-        return queue_rows.find_row(connection.execute, name, caller)
+        return queue_rows.find_row(snapshot, name, caller)
     except dbapi.Error as error:
         if not (is_undecodable(error) or primary_code(error) == CORRUPT):
             raise
@@ -122,25 +122,19 @@ def _as_called(row: dict[str, Any], passed_by: Callable[[str], None]) -> dict[st
     return {**row, "fifo": int(fifo)}
 
 
-def _all_names(connection: "Connection", caller: "Caller") -> list[str]:
+def _all_names(snapshot: Snapshot, caller: "Caller") -> list[str]:
     where = {"account_id": caller.account_id}
-    return [row[0] for row in connection.execute(statements_operations.LIST_EVERY_NAME, where)]
+    return [row[0] for row in snapshot.execute(statements_operations.LIST_EVERY_NAME, where)]
 
 
-def _queue(
-    connection: "Connection",
-    row: dict[str, Any],
-    settings: "Settings",
-    now_ms: int,
-    passed_by: Callable[[str], None],
-) -> DumpedQueue:
-    arn = queue_arn(settings.region, row["account_id"], row["name"])
+def _queue(snapshot: Snapshot, row: dict[str, Any], passed_by: Callable[[str], None]) -> DumpedQueue:
+    arn = queue_arn(snapshot.settings.region, row["account_id"], row["name"])
     shown = queue_attributes.render_attributes(row, ["All"], (0, 0, 0), arn)
     stored = {name: text for name, text in shown.items() if not name.startswith(_TOLD_ONLY)}
     attributes = loadable.attributes(stored, fifo=bool(row["fifo"]))
     for name in stored.keys() - attributes.keys():
         passed_by(f"queue {row['name']} is damaged: it is dumped without its {name}, {stored[name]!r}")
-    stored_tags = dict(connection.execute(sql.SELECT_TAGS, {"queue_id": row["id"]}).fetchall())
+    stored_tags = dict(snapshot.execute(sql.SELECT_TAGS, {"queue_id": row["id"]}).fetchall())
     tags = loadable.tags(stored_tags)
     for key in stored_tags.keys() - tags.keys():
         passed_by(f"queue {row['name']} is damaged: it is dumped without its tag {key!r}")
@@ -148,9 +142,7 @@ def _queue(
         name=row["name"],
         attributes=attributes,
         tags=tags,
-        messages=max(
-            0, min(sum(exact_counts(connection, row, now_ms, settings.jumps)), _LARGEST)
-        ),  # of damaged counts
+        messages=max(0, min(sum(exact_counts(snapshot, row)), _LARGEST)),  # of damaged counts
     )
 
 

@@ -18,6 +18,7 @@ from sqsqlite.sql import queues as queue_sql
 from sqsqlite.sql.operators import PEEK_FIFO
 from sqsqlite.store.damage import undecoded, warn_of_damage
 from sqsqlite.store.driver import dbapi
+from sqsqlite.store.transaction import Snapshot
 from sqsqlite.store.translate import is_undecodable
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class Peeked:
 def queue_names(store: "Store", caller: "Caller", prefix: str = "") -> list[str]:
     """The names of all queues of the account that begin with `prefix`, in order."""
     bounds = {"account_id": caller.account_id, "prefix": prefix, "upper_name": prefix + "\U0010ffff"}
-    with store.reading() as connection:
-        return [name for (name,) in connection.execute(queue_sql.LIST_QUEUE_NAMES, bounds).fetchall()]
+    with store.reading() as snapshot:
+        return [name for (name,) in snapshot.execute(queue_sql.LIST_QUEUE_NAMES, bounds).fetchall()]
 
 
 def count_messages(store: "Store", caller: "Caller", name: str) -> int:
@@ -100,16 +101,16 @@ def count_messages(store: "Store", caller: "Caller", name: str) -> int:
     Raises:
         QueueDoesNotExist: no queue of this name in the account.
     """
-    with store.reading() as connection:
-        row = connection.execute(queue_sql.COUNT_MESSAGES, queue_rows.place(name, caller)).fetchone()
+    with store.reading() as snapshot:
+        row = snapshot.execute(queue_sql.COUNT_MESSAGES, queue_rows.place(name, caller)).fetchone()
         if row is None:
             raise QueueDoesNotExist(NO_SUCH_QUEUE)
         epoch_id, retention_seconds, messages, oldest_at = row
-        now_ms = store.clock.now_ms()
-        expired_at = store.settings.jumps.expired_at(retention_seconds, now_ms)
+        now_ms = snapshot.now_ms
+        expired_at = snapshot.expired_at(retention_seconds)
         if oldest_at is not None and oldest_at <= expired_at:
             bounds = {"epoch_id": epoch_id, "expired_at": expired_at, "now_ms": now_ms}
-            messages -= connection.execute(queue_sql.COUNT_EXPIRED, bounds).fetchone()[0]
+            messages -= snapshot.execute(queue_sql.COUNT_EXPIRED, bounds).fetchone()[0]
         return int(messages)
 
 
@@ -124,19 +125,18 @@ def statistics(
             nothing, and these are never less than a whole minute's.
     """
     bounds = {"account_id": caller.account_id, "prefix": prefix, "upper_name": prefix + "\U0010ffff"}
-    with store.reading() as connection:
-        now_ms = store.clock.now_ms()
+    with store.reading() as snapshot:
+        now_ms = snapshot.now_ms
         since = now_ms - _MINUTE_MS if since_ms is None else since_ms
         since -= since % _MINUTE_MS
-        rows = [_Queue._make(row) for row in connection.execute(queue_sql.STATS, bounds).fetchall()]
-        jumps = store.settings.jumps
+        rows = [_Queue._make(row) for row in snapshot.execute(queue_sql.STATS, bounds).fetchall()]
         counts = measure.counts(
-            connection,
-            ((row.epoch_id, jumps.expired_at(row.retention_seconds, now_ms)) for row in rows),
+            snapshot,
+            ((row.epoch_id, snapshot.expired_at(row.retention_seconds)) for row in rows),
             now_ms,
         )
         minutes = [(row.id, row.minute_at, measure.Activity(*row[7:])) for row in rows]
-        activity = measure.activity(connection, minutes, since)
+        activity = measure.activity(snapshot, minutes, since)
     return [_statistics(row, counts[row.epoch_id], activity[row.id], now_ms, since) for row in rows]
 
 
@@ -191,8 +191,8 @@ def touch(store: "Store") -> None:
         store.file.readers.check_identity()
     except OSError as error:
         raise CannotOpen(f"{store.path}: {error.strerror}") from error
-    with store.reading() as connection:
-        connection.execute(file_sql.SELECT_SCHEMA_VERSION).fetchone()
+    with store.reading() as snapshot:
+        snapshot.execute(file_sql.SELECT_SCHEMA_VERSION).fetchone()
 
 
 def peek(
@@ -203,22 +203,22 @@ def peek(
     Raises:
         QueueDoesNotExist: no queue has this name or URL.
     """
-    with store.reading() as connection:
-        now_ms = store.clock.now_ms()
-        queue = queue_rows.find(connection.execute, queue_url, caller)
+    with store.reading() as snapshot:
+        now_ms = snapshot.now_ms
+        queue = queue_rows.find(snapshot, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
-            "expired_at": queue.expired_at(now_ms, store.settings.jumps),
+            "expired_at": queue.expired_at(snapshot),
             "max_messages": max_messages,
         }
-        rows, _ = fetch_readable(store, connection, sql.PEEK_HIDDEN, bounds, queue.name)
+        rows, _ = fetch_readable(store, snapshot, sql.PEEK_HIDDEN, bounds, queue.name)
         if hidden:
-            found = [peeked(connection, row, now_ms) for row in rows]
+            found = [peeked(snapshot, row) for row in rows]
             return [message for message in found if message.state != "visible"]
         # Ended timeouts and delays are visible although no claim has promoted them yet.
         due = [row for row in rows if row[_VISIBLE_AT] <= now_ms]
         statement = PEEK_FIFO if queue.fifo else sql.PEEK
-        ready, _ = fetch_readable(store, connection, statement, bounds, queue.name)
+        ready, _ = fetch_readable(store, snapshot, statement, bounds, queue.name)
         if queue.has_tenants:
             # A tenant's message that comes back will draw a turn behind those that wait.
             again = [row for row in due if row[_GROUP_ID] is not None]
@@ -226,20 +226,20 @@ def peek(
         else:
             again = []
         rows = [*sorted(due + ready, key=_order_of_service), *again][:max_messages]
-        return [peeked(connection, row, now_ms) for row in rows]
+        return [peeked(snapshot, row) for row in rows]
 
 
 def fetch_readable(
-    store: "Store", connection: Any, statement: str, bounds: dict[str, Any], queue_name: str
+    store: "Store", snapshot: Snapshot, statement: str, bounds: dict[str, Any], queue_name: str
 ) -> tuple[list[Any], tuple[Any, ...] | None]:
     """The rows of a statement that peeks, without those of damaged messages, which are logged; and the last row."""
     try:
-        rows: list[Any] = connection.execute(statement, bounds).fetchall()
+        rows: list[Any] = snapshot.execute(statement, bounds).fetchall()
     except dbapi.Error as error:
         if not is_undecodable(error):
             raise
-        with undecoded(connection):
-            rows = connection.execute(statement, bounds).fetchall()
+        with undecoded(snapshot.connection):
+            rows = snapshot.execute(statement, bounds).fetchall()
     readable = []
     lines = []
     for row in rows:
@@ -268,18 +268,17 @@ def messages(
         after: (sent_at, row_id) of the last one seen.
     """
     while True:
-        with store.reading() as connection:
-            now_ms = store.clock.now_ms()
-            queue = queue_rows.find(connection.execute, queue_url, caller)
-            expired_at = queue.expired_at(now_ms, store.settings.jumps)
+        with store.reading() as snapshot:
+            queue = queue_rows.find(snapshot, queue_url, caller)
+            expired_at = queue.expired_at(snapshot)
             bounds = {
                 "epoch_id": queue.epoch_id,
                 "after_sent_at": max(after[0], expired_at),
                 "after_id": after[1] if after[0] >= expired_at else 1 << 62,
                 "max_messages": _PAGE,
             }
-            rows, last = fetch_readable(store, connection, sql.LIST_MESSAGES, bounds, queue.name)
-            page = [peeked(connection, row, now_ms) for row in rows]
+            rows, last = fetch_readable(store, snapshot, sql.LIST_MESSAGES, bounds, queue.name)
+            page = [peeked(snapshot, row) for row in rows]
         yield from page
         if last is None:
             return
@@ -292,24 +291,23 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
     Raises:
         QueueDoesNotExist: no queue has this name or URL.
     """
-    with store.reading() as connection:
-        now_ms = store.clock.now_ms()
-        queue = queue_rows.find(connection.execute, queue_url, caller)
+    with store.reading() as snapshot:
+        queue = queue_rows.find(snapshot, queue_url, caller)
         bounds = {
             "epoch_id": queue.epoch_id,
-            "expired_at": queue.expired_at(now_ms, store.settings.jumps),
+            "expired_at": queue.expired_at(snapshot),
             "max_messages": count,
         }
-        rows, _ = fetch_readable(store, connection, sql.LIST_LAST_MESSAGES, bounds, queue.name)
-        return [peeked(connection, row, now_ms) for row in reversed(rows)]
+        rows, _ = fetch_readable(store, snapshot, sql.LIST_LAST_MESSAGES, bounds, queue.name)
+        return [peeked(snapshot, row) for row in reversed(rows)]
 
 
-def peeked(connection: Any, row: tuple[Any, ...], now_ms: int) -> Peeked:
+def peeked(snapshot: Snapshot, row: tuple[Any, ...]) -> Peeked:
     """A row of the statements that peek, as a value."""
     message = StoredMessage._make(row[:8])
     sent_at, receive_count, first_received_at, visible_at, received, _, fifo, deduplication_id = row[8:]
-    source = connection.execute(sql.SELECT_DEAD_LETTER, (message.id,)).fetchone()
-    state = "visible" if visible_at <= now_ms else "in flight" if received else "delayed"
+    source = snapshot.execute(sql.SELECT_DEAD_LETTER, (message.id,)).fetchone()
+    state = "visible" if visible_at <= snapshot.now_ms else "in flight" if received else "delayed"
     return Peeked(
         message.id,
         uuid_text(message.message_id),

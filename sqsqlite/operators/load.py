@@ -80,8 +80,8 @@ def load(
     reader = DumpReader(lines)
     start = reader.start()
     bookmark = f"loaded {start.dump_id}"
-    with store.reading() as connection:
-        found = connection.execute(SELECT_BOOKMARK, {"name": bookmark}).fetchone()
+    with store.reading() as snapshot:
+        found = snapshot.execute(SELECT_BOOKMARK, {"name": bookmark}).fetchone()
     done.before = 0 if found is None or again else found[0]
     queues = reader.queues()
     done.created, done.warnings = store.write(_create_queues, queues, caller)
@@ -128,7 +128,7 @@ def _create_queues(
     warnings = []
     for queue in queues:
         try:
-            queue_rows.find(tx.execute, queue.name, caller)
+            queue_rows.find(tx, queue.name, caller)
         except QueueDoesNotExist:
             _create_queue(tx, queue, caller)
             created.append(queue)
@@ -245,8 +245,8 @@ def _write(
         by_queue.setdefault(name, []).append(message)
     written = 0
     for name, messages in by_queue.items():
-        queue = queue_rows.find(tx.execute, name, caller)
-        expired_at = queue.expired_at(tx.now_ms, tx.settings.jumps)
+        queue = queue_rows.find(tx, name, caller)
+        expired_at = queue.expired_at(tx)
         kept = [
             _renewed(message, tx.now_ms) if renew else _kept(message, tx.now_ms)
             for message in messages
@@ -309,7 +309,7 @@ def _remember(tx: "Transaction", chunk: list[tuple[str, dict[str, Any]]], caller
         if row["expires_at"] > tx.now_ms:
             kept = {
                 **row,
-                "epoch_id": queue_rows.find(tx.execute, name, caller).epoch_id,
+                "epoch_id": queue_rows.find(tx, name, caller).epoch_id,
                 "expires_at": min(row["expires_at"], longest),
                 "now_ms": tx.now_ms,
             }

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqsqlite.sql import queues as sql
+from sqsqlite.store.transaction import Snapshot
 
 
 class Counts(NamedTuple):
@@ -28,7 +29,7 @@ class Activity(NamedTuple):
     sent_bytes: int = 0
 
 
-def counts(connection: Any, queues: Iterable[tuple[int, int]], now_ms: int) -> dict[int, Counts]:
+def counts(snapshot: Snapshot, queues: Iterable[tuple[int, int]], now_ms: int) -> dict[int, Counts]:
     """The exact counts of queues at this instant, by epoch id.
 
     The kept counts, corrected by what has become due and not been promoted, and by what has expired and not been
@@ -39,14 +40,14 @@ def counts(connection: Any, queues: Iterable[tuple[int, int]], now_ms: int) -> d
     """
     expired_at = dict(queues)
     found = {}
-    rows = connection.execute(
+    rows = snapshot.execute(
         sql.MEASURE_QUEUES, {"queues": json.dumps([*expired_at.items()]), "now_ms": now_ms}
     ).fetchall()
     for epoch_id, messages, in_flight, delayed, due, due_in_flight, oldest_at, oldest_kept_at in rows:
         gone = gone_in_flight = gone_delayed = 0
         if oldest_at is not None and oldest_at <= expired_at[epoch_id]:
             bounds = {"epoch_id": epoch_id, "expired_at": expired_at[epoch_id], "now_ms": now_ms}
-            gone, gone_in_flight, gone_delayed = connection.execute(sql.COUNT_EXPIRED, bounds).fetchone()
+            gone, gone_in_flight, gone_delayed = snapshot.execute(sql.COUNT_EXPIRED, bounds).fetchone()
         held = in_flight - due_in_flight - gone_in_flight
         waiting = delayed - (due - due_in_flight) - gone_delayed
         found[epoch_id] = Counts(messages - gone - held - waiting, held, waiting, oldest_kept_at)
@@ -54,7 +55,7 @@ def counts(connection: Any, queues: Iterable[tuple[int, int]], now_ms: int) -> d
 
 
 def activity(
-    connection: Any, open_minutes: Sequence[tuple[int, int, Activity]], since_at: int
+    snapshot: Snapshot, open_minutes: Sequence[tuple[int, int, Activity]], since_at: int
 ) -> dict[int, Activity]:
     """What queues did from an instant on, by queue id: in closed minutes, and in the one that is still open.
 
@@ -64,6 +65,6 @@ def activity(
     """
     found = {id_: now if minute_at >= since_at else Activity() for id_, minute_at, now in open_minutes}
     asked = {"queue_ids": json.dumps([*found]), "since_at": since_at}
-    for id_, *minute in connection.execute(sql.LIST_ACTIVITY, asked).fetchall():
+    for id_, *minute in snapshot.execute(sql.LIST_ACTIVITY, asked).fetchall():
         found[id_] = Activity(*(before + more for before, more in zip(found[id_], minute, strict=True)))
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqsqlite.actions import queue_rows
 from sqsqlite.operators import measure
 from sqsqlite.sql import metrics as statements
+from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
@@ -124,16 +125,16 @@ class _Measured(NamedTuple):
 
 def metrics(store: "Store", caller: "Caller", prefix: str = "") -> list[QueueMetrics]:
     """All queues of the account whose names begin with `prefix`, at one instant."""
-    with store.reading() as connection:
-        found = _measure(connection, [caller.account_id], prefix, prefix + "\U0010ffff", store)
+    with store.reading() as snapshot:
+        found = _measure(snapshot, [caller.account_id], prefix, prefix + "\U0010ffff")
         return [queue for _, queue in found]
 
 
 def metrics_of_all(store: "Store") -> list[tuple[str, QueueMetrics]]:
     """All queues of all accounts at one instant, each behind its account's id."""
-    with store.reading() as connection:
-        accounts = [row[0] for row in connection.execute(statements.LIST_ACCOUNTS)]
-        return _measure(connection, accounts, "", "\U0010ffff", store)
+    with store.reading() as snapshot:
+        accounts = [row[0] for row in snapshot.execute(statements.LIST_ACCOUNTS)]
+        return _measure(snapshot, accounts, "", "\U0010ffff")
 
 
 def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics:
@@ -142,37 +143,36 @@ def metrics_of(store: "Store", queue_url: str, caller: "Caller") -> QueueMetrics
     Raises:
         QueueDoesNotExist: no queue has this name or URL.
     """
-    with store.reading() as connection:
-        queue = queue_rows.find(connection.execute, queue_url, caller)
-        [(_, found)] = _measure(connection, [queue.account_id], queue.name, queue.name, store)
+    with store.reading() as snapshot:
+        queue = queue_rows.find(snapshot, queue_url, caller)
+        [(_, found)] = _measure(snapshot, [queue.account_id], queue.name, queue.name)
         return found
 
 
 def _measure(
-    connection: Any, account_ids: list[str], first: str, last: str, store: "Store"
+    snapshot: Snapshot, account_ids: list[str], first: str, last: str
 ) -> list[tuple[str, QueueMetrics]]:
-    now_ms = store.clock.now_ms()
+    now_ms = snapshot.now_ms
     bounds = {"account_ids": json.dumps(account_ids), "first_name": first, "last_name": last}
-    rows = connection.execute(statements.LIST_QUEUES_TO_MEASURE, bounds).fetchall()
+    rows = snapshot.execute(statements.LIST_QUEUES_TO_MEASURE, bounds).fetchall()
     queues = [_Queue._make(row) for row in rows]
-    jumps = store.settings.jumps
     expired_at = {
-        queue.epoch_id: jumps.expired_at(queue.message_retention_period_seconds, now_ms) for queue in queues
+        queue.epoch_id: snapshot.expired_at(queue.message_retention_period_seconds) for queue in queues
     }
     since_at = now_ms - now_ms % _MINUTE_MS - _MINUTE_MS
     minutes = [(queue.id, queue.minute_at, measure.Activity(*queue[9:])) for queue in queues]
-    counts = measure.counts(connection, expired_at.items(), now_ms)
-    oldest_at = _oldest(connection, queues, expired_at, counts)
-    noisy = _noisy(connection, queues, expired_at, counts, now_ms)
+    counts = measure.counts(snapshot, expired_at.items(), now_ms)
+    oldest_at = _oldest(snapshot, queues, expired_at, counts)
+    noisy = _noisy(snapshot, queues, expired_at, counts, now_ms)
     measured = _Measured(
         now_ms,
         since_at,
         counts,
-        measure.activity(connection, minutes, since_at),
+        measure.activity(snapshot, minutes, since_at),
         oldest_at,
-        _groups_in_flight(connection, queues, expired_at, counts, now_ms),
+        _groups_in_flight(snapshot, queues, expired_at, counts, now_ms),
         noisy,
-        {epoch_id: _quiet(connection, epoch_id, expired_at, noisy, now_ms) for epoch_id in noisy},
+        {epoch_id: _quiet(snapshot, epoch_id, expired_at, noisy, now_ms) for epoch_id in noisy},
     )
     return [(queue.account_id, _metrics(queue, measured)) for queue in queues]
 
@@ -207,21 +207,21 @@ def _metrics(queue: _Queue, measured: _Measured) -> QueueMetrics:
 
 
 def _oldest(
-    connection: Any, queues: list[_Queue], expired_at: dict[int, int], counts: dict[int, measure.Counts]
+    snapshot: Snapshot, queues: list[_Queue], expired_at: dict[int, int], counts: dict[int, measure.Counts]
 ) -> dict[int, int | None]:
     """The instant from which the age counts: of the oldest send, or in a dead-letter queue of the oldest move."""
     found = {epoch_id: count.oldest_sent_at for epoch_id, count in counts.items()}
     holding = [(queue.epoch_id, expired_at[queue.epoch_id]) for queue in queues if queue.holds_dead_letters]
-    moves = _of_each(connection, statements.LIST_OLDEST_MOVES, holding)
+    moves = _of_each(snapshot, statements.LIST_OLDEST_MOVES, holding)
     moved = {epoch_id: moved_at for epoch_id, moved_at in moves if moved_at is not None}
     asked = [(epoch_id, expired_at[epoch_id], moved_at) for epoch_id, moved_at in moved.items()]
-    for epoch_id, unmoved_at in _of_each(connection, statements.LIST_OLDEST_UNMOVED, asked):
+    for epoch_id, unmoved_at in _of_each(snapshot, statements.LIST_OLDEST_UNMOVED, asked):
         found[epoch_id] = moved[epoch_id] if unmoved_at is None else unmoved_at
     return found
 
 
 def _groups_in_flight(
-    connection: Any,
+    snapshot: Snapshot,
     queues: list[_Queue],
     expired_at: dict[int, int],
     counts: dict[int, measure.Counts],
@@ -233,11 +233,11 @@ def _groups_in_flight(
         for queue in queues
         if queue.fifo and counts[queue.epoch_id].in_flight
     ]
-    return dict(_of_each(connection, statements.COUNT_GROUPS_IN_FLIGHT, asked, now_ms=now_ms))
+    return dict(_of_each(snapshot, statements.COUNT_GROUPS_IN_FLIGHT, asked, now_ms=now_ms))
 
 
 def _noisy(
-    connection: Any,
+    snapshot: Snapshot,
     queues: list[_Queue],
     expired_at: dict[int, int],
     counts: dict[int, measure.Counts],
@@ -250,13 +250,13 @@ def _noisy(
         if not queue.fifo and queue.has_tenants and counts[queue.epoch_id].in_flight >= NOISY_FROM
     ]
     found: dict[int, list[str]] = {}
-    for epoch_id, group_id in _of_each(connection, statements.LIST_NOISY_GROUPS, asked, now_ms=now_ms):
+    for epoch_id, group_id in _of_each(snapshot, statements.LIST_NOISY_GROUPS, asked, now_ms=now_ms):
         found.setdefault(epoch_id, []).append(group_id)
     return found
 
 
 def _quiet(
-    connection: Any, epoch_id: int, expired_at: dict[int, int], noisy: dict[int, list[str]], now_ms: int
+    snapshot: Snapshot, epoch_id: int, expired_at: dict[int, int], noisy: dict[int, list[str]], now_ms: int
 ) -> measure.Counts:
     """The counts of a queue without its noisy groups, and from when the age of what is left counts."""
     bounds = {
@@ -265,18 +265,18 @@ def _quiet(
         "noisy_groups": json.dumps(noisy[epoch_id]),
         "now_ms": now_ms,
     }
-    row = connection.execute(statements.MEASURE_QUIET_GROUPS, bounds).fetchone()
+    row = snapshot.execute(statements.MEASURE_QUIET_GROUPS, bounds).fetchone()
     in_flight, delayed, messages, oldest_at = row
     return measure.Counts(messages - in_flight - delayed, in_flight, delayed, oldest_at)
 
 
 def _of_each(
-    connection: Any, statement: str, asked: Sequence[tuple[int, ...]], **bounds: int
+    snapshot: Snapshot, statement: str, asked: Sequence[tuple[int, ...]], **bounds: int
 ) -> list[tuple[int, Any]]:
     """What a statement finds of some queues, each by its epoch id; it is not run for none."""
     if not asked:
         return []
-    rows: list[tuple[int, Any]] = connection.execute(
+    rows: list[tuple[int, Any]] = snapshot.execute(
         statement, {"queues": json.dumps(asked), **bounds}
     ).fetchall()
     return rows

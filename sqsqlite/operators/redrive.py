@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqsqlite.actions import queue_rows
 from sqsqlite.actions.move_tasks import check_start
@@ -10,12 +10,12 @@ from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.contract.names import queue_name
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.sql import metrics as sql
+from sqsqlite.store.transaction import Snapshot, Transaction
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.contract import requests
     from sqsqlite.store.store import Store
-    from sqsqlite.store.transaction import Transaction
 
 UNKNOWN_ORIGIN = "of unknown origin"
 QUEUE_GONE = "the queue is gone"
@@ -52,26 +52,25 @@ def plan(
     Raises:
         as `start_message_move_task`: what could not start has no plan.
     """
-    with store.reading() as connection:
-        now_ms = store.clock.now_ms()
-        source = check_start(connection.execute, store.settings, request, caller)
+    with store.reading() as snapshot:
+        source = check_start(snapshot, request, caller)
         bounds = {
             "epoch_id": source["epoch_id"],
-            "now_ms": now_ms,
-            "expired_at": store.settings.jumps.expired_at(source["message_retention_period_seconds"], now_ms),
+            "now_ms": snapshot.now_ms,
+            "expired_at": snapshot.expired_at(source["message_retention_period_seconds"]),
             **dataclasses.asdict(move_filter or MoveFilter()),
         }
-        rows = connection.execute(sql.COUNT_REDRIVABLE, bounds).fetchall()
-        return [_part(connection.execute, caller, request.destination_arn, *row) for row in rows]
+        rows = snapshot.execute(sql.COUNT_REDRIVABLE, bounds).fetchall()
+        return [_part(snapshot, caller, request.destination_arn, *row) for row in rows]
 
 
-def require_room(tx: "Transaction") -> None:
+def require_room(tx: Transaction) -> None:
     """Raises DiskFull: not even one message could be moved now."""
     tx.require_room(1)
 
 
 def _part(
-    execute: Any,
+    snapshot: Snapshot,
     caller: "Caller",
     destination_arn: str | None,
     source_arn: str | None,
@@ -81,14 +80,14 @@ def _part(
     destination = destination_arn or source_arn
     if kept_by is None and destination is None:
         kept_by = UNKNOWN_ORIGIN
-    if kept_by is None and destination is not None and not _exists(execute, destination, caller):
+    if kept_by is None and destination is not None and not _exists(snapshot, destination, caller):
         kept_by = QUEUE_GONE
     return Part(_name(source_arn), _name(destination), count, kept_by)
 
 
-def _exists(execute: Any, arn: str, caller: "Caller") -> bool:
+def _exists(snapshot: Snapshot, arn: str, caller: "Caller") -> bool:
     try:
-        queue_rows.find(execute, arn, caller)
+        queue_rows.find(snapshot, arn, caller)
     except QueueDoesNotExist:
         return False
     return True

@@ -55,13 +55,15 @@ def damaged_messages(store: "Store") -> list[DamagedMessage]:
     Raises:
         Corrupt: SQLite finds more than odd values: nothing may be deleted from such a file.
     """
-    with store.reading() as connection:
-        if odd := [line for line in findings(connection, "quick_check", 20) if not is_about_a_value(line)]:
+    with store.reading() as snapshot:
+        if odd := [
+            line for line in findings(snapshot.connection, "quick_check", 20) if not is_about_a_value(line)
+        ]:
             raise Corrupt(
                 f"{store.path}: pages of the file are damaged, so nothing is deleted from it ({odd[0]}): `dump` what "
                 "can be read and `load` it into a new file"
             )
-        return find_damaged(connection)
+        return find_damaged(snapshot.connection)
 
 
 def is_about_a_value(line: str) -> bool:

@@ -287,8 +287,8 @@ class Application:
             # Of another account's nothing is told before it is known whether the caller may ask.
             is_own = bool(url) and queue_rows.place(url, caller)[0] == caller.account_id
             if is_own and not isinstance(error, QueueDoesNotExist):
-                with self._store.reading() as connection:
-                    queue_rows.find(connection.execute, url, caller)
+                with self._store.reading() as snapshot:
+                    queue_rows.find(snapshot, url, caller)
             raise
 
 

@@ -22,7 +22,7 @@ from sqsqlite.store.neutral import neutral
 from sqsqlite.store.opening import open_file
 from sqsqlite.store.reading import raise_typed, snapshot
 from sqsqlite.store.settings import Settings
-from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transaction import Snapshot, Transaction
 from sqsqlite.store.transactions import Transactions
 from sqsqlite.store.turns import let_go
 from sqsqlite.store.upkeep import Chores, Upkeep
@@ -159,20 +159,20 @@ class Store:
     # --- reading
 
     @contextlib.contextmanager
-    def reading(self, within: Connection | None = None) -> Iterator[Connection]:
-        """A connection to read from: the transaction's own inside one, else one snapshot for the block.
+    def reading(self, within: Connection | None = None) -> Iterator[Snapshot]:
+        """What to read from for the length of the block: inside a transaction that one, else a snapshot.
 
         Args:
             within: an application's connection whose transaction to read in.
         """
         tx = self._blocks.readable if within is None else self.application.transaction_of(within)
         if tx is None:
-            with snapshot(self.file) as connection:
-                yield connection
+            with snapshot(self.file) as found:
+                yield found
             return
         try:
             with neutral(tx.connection):
-                yield tx.connection
+                yield Snapshot(tx.connection, self.clock.now_ms(), self.settings)
         except ODD as error:
             raise_typed(self.file, error)
 

@@ -39,15 +39,34 @@ class Delta:
         return twin
 
 
-class Transaction:
+class Snapshot:
+    """A connection that reads one state of the file, and the instant: what an operation that writes nothing takes.
+
+    Attributes:
+        execute: the connection's own `execute`.
+        now_ms: the one instant of the operation, milliseconds since 1970 UTC.
+        settings: what the file was opened with.
+    """
+
+    __slots__ = ("connection", "execute", "now_ms", "settings")
+
+    def __init__(self, connection: Connection, now_ms: int, settings: Settings) -> None:
+        self.connection = connection
+        self.execute: Callable[..., Any] = connection.execute
+        self.now_ms = now_ms
+        self.settings = settings
+
+    def expired_at(self, retention_seconds: int) -> int:
+        """Messages sent at or before this instant are beyond a retention of so many seconds."""
+        return self.settings.jumps.expired_at(retention_seconds, self.now_ms)
+
+
+class Transaction(Snapshot):
     """A connection inside BEGIN IMMEDIATE, the instant, and what is to follow the commit.
 
     Operations take it, and neither begin, commit, sleep nor look at a clock themselves.
 
     Attributes:
-        execute: the connection's own `execute`.
-        now_ms: the one instant of this transaction, milliseconds since 1970 UTC.
-        settings: what the file was opened with.
         headroom: the disk's margin.
         damaged: a line for each message that was passed by because its row is damaged: logged after the commit.
         deltas: changes of the counts by epoch id, written once, before the commit.
@@ -64,29 +83,22 @@ class Transaction:
     """
 
     __slots__ = (
-        "connection",
         "damaged",
         "deltas",
         "difference_ms",
-        "execute",
         "has_erased",
         "headroom",
         "is_callers",
         "is_over",
         "moves",
-        "now_ms",
         "sent_bytes",
-        "settings",
         "sweep",
         "unsettled",
         "wakes",
     )
 
     def __init__(self, connection: Connection, now_ms: int, settings: Settings, headroom: Headroom) -> None:
-        self.connection = connection
-        self.execute: Callable[..., Any] = connection.execute
-        self.now_ms = now_ms
-        self.settings = settings
+        super().__init__(connection, now_ms, settings)
         self.headroom = headroom
         self.damaged: list[str] = []
         self.deltas: dict[int, Delta] = {}

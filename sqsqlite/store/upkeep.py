@@ -17,7 +17,7 @@ from sqsqlite.store.driver import dbapi
 from sqsqlite.store.file import File
 from sqsqlite.store.interrupts import Signal
 from sqsqlite.store.reading import snapshot
-from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transaction import Snapshot, Transaction
 
 R = TypeVar("R")
 
@@ -41,13 +41,13 @@ class Chores(NamedTuple):
 
     Attributes:
         sweep_chunk: frees some space from a place on, and gives the place where to go on (None: nothing is left).
-        next_move_at: by a connection's `execute`, the instant at which this worker has a chunk to move (None: never).
+        next_move_at: the instant at which this worker has a chunk to move (None: never).
         move_chunk: moves one, if it is due.
         leave_moves: leaves to other workers what is not finished.
     """
 
     sweep_chunk: Callable[[Transaction, int], int | None]
-    next_move_at: Callable[[Callable[..., Any], bytes], int | None]
+    next_move_at: Callable[[Snapshot, bytes], int | None]
     move_chunk: Callable[[Transaction, bytes], None]
     leave_moves: Callable[[Transaction, bytes], None]
 
@@ -79,8 +79,8 @@ class Upkeep:
         """Go on with the move tasks that a process before has left."""
         self._visit_at = time.monotonic() + LOOK_EVERY
         try:
-            with snapshot(self._file) as connection:
-                self._move_at = self._chores.next_move_at(connection.execute, self._worker)
+            with snapshot(self._file) as found:
+                self._move_at = self._chores.next_move_at(found, self._worker)
         except Corrupt:
             return  # a file whose move tasks can't be read must open: its messages may be whole, `dump` saves them
         if self._move_at is not None:
@@ -184,8 +184,8 @@ class Upkeep:
             self._sweep_from = 0
 
     def _is_move_due(self) -> bool:
-        with snapshot(self._file) as connection:
-            self._move_at = self._chores.next_move_at(connection.execute, self._worker)
+        with snapshot(self._file) as found:
+            self._move_at = self._chores.next_move_at(found, self._worker)
         return self._move_at is not None and self._move_at <= self._file.clock.now_ms()
 
     def _chunk(self, operation: Callable[..., R], *arguments: object, pause: float = 1.0) -> R:

@@ -184,7 +184,7 @@ def test_a_worker_that_leaves_ends_its_lease(frozen):
     start(sqs, DestinationArn=sqs.queue("target").arn)
     work(sqs, b"one")
     with sqs._store.reading() as connection:
-        assert next_move_at(connection.execute, b"two") == clock.now_ms() + LEASE_MS
+        assert next_move_at(connection, b"two") == clock.now_ms() + LEASE_MS
     sqs._store.write(leave_moves, b"one")
     assert work(sqs, b"two") > 0
 

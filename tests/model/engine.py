@@ -79,7 +79,7 @@ class Engine:
 
     def _is_move_due(self, store):
         with store.reading() as connection:
-            due_at = next_move_at(connection.execute, WORKER)
+            due_at = next_move_at(connection, WORKER)
         return due_at is not None and due_at <= self._clock.now_ms()
 
     def transaction(self):

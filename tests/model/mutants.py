@@ -82,7 +82,7 @@ OF_THE_ENGINE = (
         2,
         "Sweeping takes what is beyond its retention, and no more.",
         "a little more",
-        **{"in": "_sweep_expired", "replace": "tx.now_ms", "by": "... + 4_000"},
+        **{"in": "_sweep_expired", "replace": "tx.expired_at(retention_seconds)", "by": "... + 4_000"},
     ),
     _own(
         3,

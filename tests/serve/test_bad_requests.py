@@ -245,7 +245,7 @@ def test_failure_of_the_file_is_told_without_its_path(url, store, path, monkeypa
             return write(work, *args)
         raise error(f"{path}: something happened")
 
-    monkeypatch.setattr(store, "write", fail)
+    monkeypatch.setattr(store, "write_many", fail)
     body = b'{"QueueUrl":"q","MessageBody":"hi"}'
     in_json = ask(url, json_of(b"SendMessage", body))
     assert refusal(in_json)[:2] == (status, code)

@@ -106,7 +106,7 @@ def test_failure_within_the_server_is_written_with_its_cause(url, log, store, mo
     def fail(*_):
         raise KeyError("a fault of ours")
 
-    monkeypatch.setattr(store, "write", fail)
+    monkeypatch.setattr(store, "write_many", fail)
     assert ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}')).status == 500
     [line] = requests(log, 1)
     assert line["code"] == "InternalFailure"

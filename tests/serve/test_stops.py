@@ -47,13 +47,13 @@ def stopping(store):
 def begins(store, monkeypatch):
     """Set when a transaction is about to begin."""
     reached = threading.Event()
-    begin = store.begin
+    begin = store.transactions.begin
 
     def told(*arguments):
         reached.set()
         return begin(*arguments)
 
-    monkeypatch.setattr(store, "begin", told)
+    monkeypatch.setattr(store.transactions, "begin", told)
     return reached
 
 
