@@ -32,6 +32,9 @@ from sqsqlite.store.writer import is_stopped, is_writer, writer_of
 LOOK_AGAIN = 0.05
 # Seconds after which it lets the garbage be collected, once.
 COLLECT_AFTER = 0.5
+# Seconds for which a process that found nobody else takes its next turns past the waiting room. Each turn costs two
+# calls of the system less, and another process that comes meanwhile waits for that much longer, once.
+ALONE_FOR = 0.002
 _TURN = "turn"
 
 
@@ -64,6 +67,7 @@ class Turnstile:
         self._held: dict[str, ref[Holder]] = {}
         self._freeing = threading.Lock()
         self._keeps_room = False
+        self._alone_until = 0.0
         self._waiting: list[Signal] = []
         self._waiting_room = RecordLock(folder / "waiting-room", _close_unused)
         try:
@@ -100,7 +104,7 @@ class Turnstile:
         try:
             if self._held.setdefault(_TURN, mine := ref(holder)) is not mine:
                 timeout = self._wait_inside(holder, timeout)
-            return timeout if fcntl is None else self._pass(timeout)
+            return timeout if fcntl is None or self._takes_again() else self._pass(timeout)
         except BaseException:
             try:
                 until_done(lambda: self.leave(holder))
@@ -147,6 +151,14 @@ class Turnstile:
             self._waiting.remove(left)
         return timeout - (time.monotonic() - started)
 
+    def _takes_again(self) -> bool:
+        """Take the turn past the waiting room, where no other process stood a moment ago."""
+        try:
+            return time.monotonic() < self._alone_until and self._turn.try_lock()
+        except OSError as error:
+            refuse_handlers(error)
+            return False
+
     def _pass(self, timeout: float) -> float:
         """Through the waiting room to the turn: three calls where no other writer is.
 
@@ -171,7 +183,12 @@ class Turnstile:
                 self._waiting_room.unlock()
             else:
                 self._keeps_room = True
-        return max(0.0, timeout - (time.monotonic() - started)) if started else timeout
+        now = time.monotonic()
+        if not started:
+            self._alone_until = now + ALONE_FOR
+            return timeout
+        self._alone_until = 0.0
+        return max(0.0, timeout - (now - started))
 
     def _moves(self, holder: int) -> bool:
         """Whether it is worth waiting behind `holder`: SQLite's lock is taken by the process whose turn it is."""
@@ -184,7 +201,7 @@ class Turnstile:
         Raises:
             TransactionInProgress: this is such a thread.
         """
-        if self.is_held_here:
+        if self._held and self.is_held_here:
             raise TransactionInProgress(
                 "this thread already holds a write transaction on the file: pass it as `connection=`, or leave it first"
             )
@@ -235,6 +252,7 @@ class Turnstile:
         self._held = {}
         self._freeing = threading.Lock()
         self._keeps_room = False
+        self._alone_until = 0.0
         self._waiting = []
         self._waiting_room.after_fork_in_child()
         self._turn.after_fork_in_child()
