@@ -8,6 +8,7 @@ from typing import Any
 from sqsqlite.actions import delete, move_tasks, queue_rows, queues, receive, send, tags, visibility
 from sqsqlite.actions.caller import LOCAL, Caller
 from sqsqlite.contract import requests, shapes
+from sqsqlite.contract.shapes import AnyRequest
 from sqsqlite.errors import SQSError, UnsupportedOperation
 from sqsqlite.store.driver import Connection
 from sqsqlite.store.store import Store
@@ -71,18 +72,28 @@ def call(
 
     A queue that does not exist is reported before anything else that is wrong with the request, as SQS does.
     """
+    request: Any = _parse(store, kind, parameters, caller, connection)
+    operation = WRITES.get(kind)
+    if operation is None or connection is not None or store.observers:
+        return execute(store, request, caller, connection)
+    return store.write(operation, request, caller)
+
+
+def _parse(
+    store: Store,
+    kind: type[AnyRequest],
+    parameters: Mapping[str, Any],
+    caller: Caller,
+    connection: Connection | None,
+) -> AnyRequest:
     try:
-        request: Any = shapes.parse(kind, parameters, store.settings.limits)
+        return shapes.parse(kind, parameters, store.settings.limits)
     except SQSError:
         url = parameters.get("QueueUrl")
         if isinstance(url, str) and url:
             with store.reading(connection) as snapshot:
                 queue_rows.find(snapshot, url, caller)
         raise
-    operation = WRITES.get(kind)
-    if operation is None or connection is not None or store.observers:
-        return execute(store, request, caller, connection)
-    return store.write(operation, request, caller)
 
 
 def execute(store: Store, request: Any, caller: Caller = LOCAL, connection: Connection | None = None) -> Any:
@@ -109,16 +120,44 @@ def execute(store: Store, request: Any, caller: Caller = LOCAL, connection: Conn
 
 def _execute(store: Store, request: Any, caller: Caller, connection: Connection | None) -> Any:
     kind = type(request)
-    operation = WRITES.get(kind)
     if kind is requests.ReceiveMessage:
-        if connection is None:
-            return receive.receive_message(store, request, caller)
-        operation = receive.claim_within
+        found = _receive(store, request, caller, connection)
+        return receive.answer_to(found, request, store.settings.sealer)
+    operation = WRITES.get(kind)
     if operation is None:
         return execute_read(store, request, caller, connection)
     if connection is not None:
         return store.join(connection, operation, request, caller)
     return store.write(operation, request, caller)
+
+
+def receive_rows(
+    store: Store, parameters: Mapping[str, Any], caller: Caller, connection: Connection | None
+) -> receive.Found | None:
+    """`call` of ReceiveMessage for Python's `Message`, which takes the rows as they are, not SQS's texts of them."""
+    request = _parse(store, requests.ReceiveMessage, parameters, caller, connection)
+    if not store.observers:
+        return _receive(store, request, caller, connection)
+    found: receive.Found | None = None
+    error = None
+    started = time.perf_counter()
+    try:
+        found = _receive(store, request, caller, connection)
+        return found
+    except Exception as caught:
+        error = caught
+        raise
+    finally:
+        response = None if error else receive.answer_to(found, request, store.settings.sealer)
+        tell(store, request, response, error, time.perf_counter() - started)
+
+
+def _receive(
+    store: Store, request: requests.ReceiveMessage, caller: Caller, connection: Connection | None
+) -> receive.Found | None:
+    if connection is None:
+        return receive.receive_message(store, request, caller)
+    return store.join(connection, receive.claim_within, request, caller)
 
 
 def tell(store: Store, request: Any, response: Any, error: Exception | None, seconds: float) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
     from sqsqlite.contract import requests
     from sqsqlite.contract.message_attributes import MessageAttributeValue
+    from sqsqlite.contract.receipts import Sealer
     from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
@@ -39,12 +40,24 @@ _OVER_LIMIT = (
 )
 
 
-def receive_message(
-    store: "Store", request: "requests.ReceiveMessage", caller: "Caller"
-) -> ReceiveMessageResponse:
-    """Receive up to MaxNumberOfMessages, waiting up to WaitTimeSeconds for the first.
+class Found(NamedTuple):
+    """What a claim brings: one message or more. `received_at`: in milliseconds since 1970 UTC."""
 
-    Inside a transaction of the caller's there is no waiting: nobody else could send meanwhile.
+    queue: Queue
+    messages: list[Received]
+    received_at: int
+
+    def handle(self, one: Received, sealer: "Sealer") -> str:
+        """The receipt handle of one of the messages."""
+        lease = one.claim
+        received_at = self.received_at if one.received_at is None else one.received_at
+        return sealer.issue(self.queue.id, lease.id, one.message.message_id[:4], received_at, lease.token)
+
+
+def receive_message(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> Found | None:
+    """Receive up to MaxNumberOfMessages, waiting up to WaitTimeSeconds for the first. None: there was none.
+
+    Inside a transaction of the caller's there is no waiting: no other process could send meanwhile.
 
     Raises:
         QueueDoesNotExist: no queue has this URL, also when it is deleted during the wait.
@@ -53,12 +66,12 @@ def receive_message(
     Source: API_ReceiveMessage.
     """
     if store.transaction_of_thread is not None or not looks_empty(store, request, caller):
-        response, again_at = store.write(claim, request, caller)
+        found, again_at = store.write(claim, request, caller)
         while again_at == AT_ONCE and not store.closed:
-            response, again_at = store.write(claim, request, caller)
-        if response.messages or store.transaction_of_thread is not None:
+            found, again_at = store.write(claim, request, caller)
+        if found or store.transaction_of_thread is not None:
             store.found_empty.discard(request.queue_url)
-            return response
+            return found
     return _wait(store, request, caller)
 
 
@@ -95,13 +108,13 @@ def _next_at(execute: "Execute", queue: Queue, state: Receivable, jumps: "Jumps"
     return receive_fifo.next_at(execute, queue, jumps) if queue.fifo else state.next_at
 
 
-def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> ReceiveMessageResponse:
+def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> Found | None:
     store.found_empty.add(request.queue_url)
     started_at = store.clock.now_ms()
     queue, wait_seconds, _ = look(store, request, caller)
     if not wait_seconds:
         store.transactions.remember_empty_receive(queue.epoch_id)
-        return ReceiveMessageResponse()
+        return None
     until = started_at + wait_seconds * 1000
     waiter = Waiter(queue.id)
     try:
@@ -113,16 +126,16 @@ def _wait(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") 
             waiter.due_at = None
             queue, _, next_at = look(store, request, caller)
             if next_at is not None and next_at <= store.clock.now_ms():
-                response, next_at = store.write(claim, request, caller)
-                if response.messages:
+                found, next_at = store.write(claim, request, caller)
+                if found:
                     store.found_empty.discard(request.queue_url)
-                    return response
+                    return found
             if not _sleep(store, waiter, next_at, until):
                 break
     finally:
         until_done(lambda: store.waker.forget(waiter))
     store.transactions.remember_empty_receive(queue.epoch_id)
-    return ReceiveMessageResponse()
+    return None
 
 
 def _sleep(store: "Store", waiter: "Waiter", next_at: int | None, until: int) -> bool:
@@ -162,8 +175,8 @@ def _check(queue: Queue, request: "requests.ReceiveMessage") -> None:
 
 def claim(
     tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
-) -> tuple[ReceiveMessageResponse, int | None]:
-    """One claim, without waiting: the answer, and if it is empty, when to try again.
+) -> tuple[Found | None, int | None]:
+    """One claim, without waiting: what it brings, and if that is nothing, when to try again.
 
     AT_ONCE: there may be something to claim. None: when somebody has sent.
     """
@@ -173,7 +186,7 @@ def claim(
     if not queue.fifo and queue.epoch_id not in tx.deltas:
         next_at = state.next_at
         if next_at is None or next_at > tx.now_ms:
-            return ReceiveMessageResponse(), next_at
+            return None, next_at
     timeout = request.visibility_timeout
     if timeout is None:
         timeout = state.visibility_timeout_seconds
@@ -187,20 +200,20 @@ def claim(
             if not queue.fifo and (tx.settings.compat == "docs" or not _wait_seconds(request, state)):
                 if _has_receivable(tx, request, caller):
                     raise OverLimit(_OVER_LIMIT)
-                return ReceiveMessageResponse(), receive.next_room(tx, queue)
+                return None, receive.next_room(tx, queue)
             # A FIFO queue has no more to give; nor has, for a long poll, a standard queue of today's Amazon.
-            return ReceiveMessageResponse(), receive.next_room(tx, queue)
+            return None, receive.next_room(tx, queue)
         asked = min(asked, room)
         wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
         claim_from = receive_fifo.claim if queue.fifo else receive.claim
         found = claim_from(tx, queue, state, asked, timeout, attributes=wants_attributes)
         if found is None:
-            return ReceiveMessageResponse(), AT_ONCE
+            return None, AT_ONCE
         if found and request.receive_request_attempt_id is not None:
             receive_fifo.remember(tx, queue, request.receive_request_attempt_id, found, timeout)
     if not found:
-        return ReceiveMessageResponse(), _again_at(tx, queue, state)
-    return ReceiveMessageResponse(messages=[_message(tx, queue, request, one) for one in found]), None
+        return None, _again_at(tx, queue, state)
+    return Found(queue, found, tx.now_ms), None
 
 
 def size_ahead(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> int:
@@ -225,14 +238,12 @@ def size_ahead(tx: "Transaction", request: "requests.ReceiveMessage", caller: "C
     return sum(row[0] for row in rows)
 
 
-def claim_within(
-    tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller"
-) -> ReceiveMessageResponse:
+def claim_within(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> Found | None:
     """Claim in the caller's own transaction, to the end: no other connection can write in between."""
-    response, again_at = claim(tx, request, caller)
+    found, again_at = claim(tx, request, caller)
     while again_at == AT_ONCE:
-        response, again_at = claim(tx, request, caller)
-    return response
+        found, again_at = claim(tx, request, caller)
+    return found
 
 
 def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
@@ -273,29 +284,35 @@ def _no_longer_in_flight(tx: "Transaction", queue: Queue) -> int:
     return due + expired
 
 
-def _message(tx: "Transaction", queue: Queue, request: "requests.ReceiveMessage", found: Received) -> Message:
-    lease, message = found.claim, found.message
-    wanted = request.message_attribute_names
-    selected = _select(found.attributes, wanted) if wanted and found.attributes else None
-    received_at = tx.now_ms if found.received_at is None else found.received_at
-    handle = tx.settings.sealer.issue(queue.id, lease.id, message.message_id[:4], received_at, lease.token)
+def answer_to(
+    found: Found | None, request: "requests.ReceiveMessage", sealer: "Sealer"
+) -> ReceiveMessageResponse:
+    """What SQS answers: the messages, with the attributes that were asked for, in SQS's words."""
+    if found is None:
+        return ReceiveMessageResponse()
+    asked, wanted = request.system_attribute_names, request.message_attribute_names
+    return ReceiveMessageResponse(
+        messages=[_answered(found, one, asked, wanted, sealer) for one in found.messages]
+    )
+
+
+def _answered(
+    found: Found, one: Received, asked: frozenset[str], wanted: list[str] | None, sealer: "Sealer"
+) -> Message:
+    message = one.message
+    selected = _select(one.attributes, wanted) if wanted and one.attributes else None
     return Message(
         message_id=uuid_text(message.message_id),
-        receipt_handle=handle,
+        receipt_handle=found.handle(one, sealer),
         md5_of_body=message.body_md5.hex(),
         body=message.body,
-        attributes=_system_attributes(queue, request, found),
+        attributes=_system_attributes(found.queue, asked, one) if asked else None,
         md5_of_message_attributes=md5_of_attributes(selected) if selected else None,
         message_attributes=selected or None,
     )
 
 
-def _system_attributes(
-    queue: Queue, request: "requests.ReceiveMessage", found: Received
-) -> dict[str, str] | None:
-    asked = request.system_attribute_names
-    if not asked:
-        return None
+def _system_attributes(queue: Queue, asked: frozenset[str], found: Received) -> dict[str, str] | None:
     lease, message = found.claim, found.message
     values = {
         "ApproximateFirstReceiveTimestamp": str(lease.first_received_at),

@@ -242,8 +242,8 @@ class SQS:
             raise StoreError(
                 "accept_unsettled() belongs inside `with sqs.transaction()`, after the batch that failed"
             )
-        accepted, tx.unsettled = tx.unsettled, []
-        return accepted
+        accepted, tx.unsettled = tx.unsettled, ()
+        return list(accepted)
 
     @property
     def engine(self) -> "Engine":

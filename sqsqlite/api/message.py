@@ -1,12 +1,17 @@
 """Messages as the Python door shows them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sqsqlite.contract import requests, responses
+import msgspec
+
+from sqsqlite.actions.messages import sequence_number, uuid_text
+from sqsqlite.actions.queue_rows import Received
+from sqsqlite.actions.receive import Found
+from sqsqlite.contract import requests
 from sqsqlite.contract.message_attributes import MessageAttributeValue
+from sqsqlite.contract.receipts import Sealer
 from sqsqlite.errors import LeaseLost
 
 if TYPE_CHECKING:
@@ -16,8 +21,7 @@ if TYPE_CHECKING:
     Caller = SQLAlchemyConnection | Session  # the application's own transaction, which an operation joins
 
 
-@dataclass(frozen=True, slots=True)
-class SentMessage:
+class SentMessage(msgspec.Struct, frozen=True):
     """What a send answers.
 
     Attributes:
@@ -62,25 +66,25 @@ class Message:
         "trace_header",
     )
 
-    def __init__(self, call: Callable[..., Any], received: responses.Message) -> None:
+    def __init__(self, call: Callable[..., Any], found: Found, one: Received, sealer: Sealer) -> None:
+        lease, message, queue = one.claim, one.message, found.queue
         self._call = call  # the queue's: it adds the queue to a request
-        self.body: str = received.body
-        self.message_id: str = received.message_id
-        self.receipt_handle: str = received.receipt_handle
-        self.md5_of_body: str = received.md5_of_body
-        system = received.attributes or {}
-        self.receive_count = int(system["ApproximateReceiveCount"])
-        self.sent_at = int(system["SentTimestamp"])
-        self.first_received_at = int(system["ApproximateFirstReceiveTimestamp"])
-        self.sender_id: str | None = system.get("SenderId")
-        self.group_id: str | None = system.get("MessageGroupId")
-        self.deduplication_id: str | None = system.get("MessageDeduplicationId")
-        self.sequence_number: str | None = system.get("SequenceNumber")
-        self.trace_header: str | None = system.get("AWSTraceHeader")
-        self.dead_letter_source_arn: str | None = system.get("DeadLetterQueueSourceArn")
-        self.attributes = {
-            name: _python_value(value) for name, value in (received.message_attributes or {}).items()
-        }
+        self.body = message.body
+        self.message_id = uuid_text(message.message_id)
+        self.receipt_handle = found.handle(one, sealer)
+        self.md5_of_body = message.body_md5.hex()
+        self.receive_count = lease.receive_count
+        self.sent_at = lease.sent_at
+        self.first_received_at = lease.first_received_at
+        self.sender_id = message.sender_id or queue.account_id
+        self.group_id = message.group_id
+        self.deduplication_id = one.deduplication_id
+        self.sequence_number = sequence_number(lease.id) if queue.fifo else None
+        self.trace_header = message.trace_header
+        self.dead_letter_source_arn = one.source_arn
+        self.attributes = (
+            {name: _python_value(value) for name, value in one.attributes.items()} if one.attributes else {}
+        )
 
     def __repr__(self) -> str:
         return f"<Message {self.message_id} receive_count={self.receive_count}>"
@@ -108,7 +112,7 @@ class Message:
         Source: API_DeleteMessage.
         """
         try:
-            self._call(requests.DeleteMessage, connection, ReceiptHandle=self.receipt_handle)
+            self._call(requests.DeleteMessage, {"ReceiptHandle": self.receipt_handle}, connection)
         except LeaseLost as error:
             if not (missing_ok and error.reason == "gone"):
                 raise
@@ -123,9 +127,8 @@ class Message:
         """
         self._call(
             requests.ChangeMessageVisibility,
+            {"ReceiptHandle": self.receipt_handle, "VisibilityTimeout": seconds},
             connection,
-            ReceiptHandle=self.receipt_handle,
-            VisibilityTimeout=seconds,
         )
 
 

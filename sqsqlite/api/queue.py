@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from sqsqlite.actions import bulk
 from sqsqlite.actions.caller import LOCAL
-from sqsqlite.actions.dispatch import call
+from sqsqlite.actions.dispatch import call, receive_rows
 from sqsqlite.api import move_task as _move_task
 from sqsqlite.api.message import Message, SentMessage, to_attributes
 from sqsqlite.api.move_task import MoveTask
@@ -20,6 +20,8 @@ from sqsqlite.store.store import Store
 if TYPE_CHECKING:
     from sqsqlite.api.message import Caller
     from sqsqlite.contract.move_filter import MoveFilter
+
+_ALL = ["All"]
 
 
 class Queue:
@@ -48,12 +50,12 @@ class Queue:
         """What policies call it by."""
         return queue_arn(self._store.settings.region, LOCAL.account_id, self.name)
 
-    def _call(self, kind: type, connection: "Caller | None" = None, /, **parameters: Any) -> Any:
-        given = {name: value for name, value in parameters.items() if value is not None}
-        given["QueueUrl"] = self.name
+    def _call(self, kind: type, parameters: dict[str, Any], connection: "Caller | None" = None) -> Any:
+        """Execute a request to this queue. None of the parameters may be None."""
+        parameters["QueueUrl"] = self.name
         raw = None if connection is None else self._store.application.connection_of(connection)
         try:
-            return call(self._store, kind, given, LOCAL, raw)
+            return call(self._store, kind, parameters, LOCAL, raw)
         except QueueDoesNotExist as error:
             name_missing_queue(error, self.name, self._store)
             raise
@@ -87,16 +89,18 @@ class Queue:
             DiskFull, Busy, CommitInDoubt: see `errors`.
         Source: API_SendMessage.
         """
-        response = self._call(
-            requests.SendMessage,
-            connection,
-            MessageBody=body,
-            DelaySeconds=delay,
-            MessageAttributes=to_attributes(attributes),
-            MessageGroupId=group_id,
-            MessageDeduplicationId=deduplication_id,
-            MessageSystemAttributes=_trace(trace_header),
-        )
+        parameters: dict[str, Any] = {"MessageBody": body}
+        if delay is not None:
+            parameters["DelaySeconds"] = delay
+        if attributes is not None:
+            parameters["MessageAttributes"] = to_attributes(attributes)
+        if group_id is not None:
+            parameters["MessageGroupId"] = group_id
+        if deduplication_id is not None:
+            parameters["MessageDeduplicationId"] = deduplication_id
+        if trace_header is not None:
+            parameters["MessageSystemAttributes"] = _trace(trace_header)
+        response = self._call(requests.SendMessage, parameters, connection)
         return SentMessage(response.message_id, response.md5_of_message_body, response.sequence_number)
 
     def send_many(
@@ -148,17 +152,28 @@ class Queue:
             InvalidParameterValue, QueueDoesNotExist: as their names say.
         Source: API_ReceiveMessage.
         """
-        response = self._call(
-            requests.ReceiveMessage,
-            connection,
-            MaxNumberOfMessages=max_messages,
-            WaitTimeSeconds=wait,
-            VisibilityTimeout=visibility_timeout,
-            ReceiveRequestAttemptId=attempt_id,
-            MessageSystemAttributeNames=["All"],
-            MessageAttributeNames=["All"],
-        )
-        return [Message(self._call, found) for found in response.messages or ()]
+        store = self._store
+        parameters: dict[str, Any] = {
+            "QueueUrl": self.name,
+            "MaxNumberOfMessages": max_messages,
+            "MessageSystemAttributeNames": _ALL,
+        }
+        if wait is not None:
+            parameters["WaitTimeSeconds"] = wait
+        if visibility_timeout is not None:
+            parameters["VisibilityTimeout"] = visibility_timeout
+        if attempt_id is not None:
+            parameters["ReceiveRequestAttemptId"] = attempt_id
+        raw = None if connection is None else store.application.connection_of(connection)
+        try:
+            found = receive_rows(store, parameters, LOCAL, raw)
+        except QueueDoesNotExist as error:
+            name_missing_queue(error, self.name, store)
+            raise
+        if found is None:
+            return []
+        sealer = store.settings.sealer
+        return [Message(self._call, found, one, sealer) for one in found.messages]
 
     def delete_many(
         self,
@@ -231,16 +246,16 @@ class Queue:
         Raises:
             PurgeQueueInProgress: purged within the last 60 s.
         """
-        self._call(requests.PurgeQueue)
+        self._call(requests.PurgeQueue, {})
 
     def delete(self) -> None:
         """Delete the queue with its messages; its name is free again after 60 s."""
-        self._call(requests.DeleteQueue)
+        self._call(requests.DeleteQueue, {})
 
     @property
     def attributes(self) -> dict[str, str]:
         """All attributes by SQS's names, counts included; every value is text. Source: API_GetQueueAttributes."""
-        response = self._call(requests.GetQueueAttributes, AttributeNames=["All"])
+        response = self._call(requests.GetQueueAttributes, {"AttributeNames": ["All"]})
         found: dict[str, str] = response.attributes
         return found
 
@@ -270,20 +285,20 @@ class Queue:
         twice = attributes.keys() & named.keys()
         if twice:
             raise TypeError(f"{', '.join(sorted(twice))}: given twice, by SQS's name and by Python's")
-        self._call(requests.SetQueueAttributes, Attributes=attribute_texts({**attributes, **named}))
+        self._call(requests.SetQueueAttributes, {"Attributes": attribute_texts({**attributes, **named})})
 
     @property
     def tags(self) -> dict[str, str]:
         """The queue's tags."""
-        return dict(self._call(requests.ListQueueTags).tags or {})
+        return dict(self._call(requests.ListQueueTags, {}).tags or {})
 
     def tag(self, tags: Mapping[str, str]) -> None:
         """Add tags, or give them other values."""
-        self._call(requests.TagQueue, Tags=dict(tags))
+        self._call(requests.TagQueue, {"Tags": dict(tags)})
 
     def untag(self, *keys: str) -> None:
         """Remove tags; those that are not there are ignored."""
-        self._call(requests.UntagQueue, TagKeys=list(keys))
+        self._call(requests.UntagQueue, {"TagKeys": list(keys)})
 
     def add_permission(self, label: str, aws_account_ids: Sequence[str], actions: Sequence[str]) -> None:
         """Write into the queue's Policy that these accounts may do this. Nobody is refused by it.
@@ -299,7 +314,9 @@ class Queue:
             OverLimit: more actions, or more than 20 statements, 50 accounts or 8,192 bytes in the Policy.
         Source: API_AddPermission.
         """
-        self._call(requests.AddPermission, Label=label, AWSAccountIds=aws_account_ids, Actions=actions)
+        self._call(
+            requests.AddPermission, {"Label": label, "AWSAccountIds": aws_account_ids, "Actions": actions}
+        )
 
     def remove_permission(self, label: str) -> None:
         """Take a permission out of the queue's Policy, which goes with the last one.
@@ -308,7 +325,7 @@ class Queue:
             InvalidParameterValue: none has this label.
         Source: API_RemovePermission.
         """
-        self._call(requests.RemovePermission, Label=label)
+        self._call(requests.RemovePermission, {"Label": label})
 
     def start_move_task(
         self,
@@ -375,9 +392,7 @@ def _handle(place: int, message: "Message | str") -> str:
     raise TypeError(f"message {place} is {message!r}: a Message or a receipt handle is allowed")
 
 
-def _trace(trace_header: str | None) -> dict[str, Any] | None:
-    if trace_header is None:
-        return None
+def _trace(trace_header: str) -> dict[str, Any]:
     return {"AWSTraceHeader": {"DataType": "String", "StringValue": trace_header}}
 
 

@@ -418,7 +418,8 @@ def _claim_unless(
     if refused is not None:
         return refused
     try:
-        response, again_at = receive.claim(tx, request, caller)
+        found, again_at = receive.claim(tx, request, caller)
+        response = receive.answer_to(found, request, tx.settings.sealer)
     except BaseException:
         share.hold(0)
         raise
