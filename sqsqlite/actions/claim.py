@@ -83,7 +83,7 @@ def claim(
     damaged_count = 0
     while True:
         if last is None:
-            rows = tx.execute(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
+            rows = tx.run(sql.CLAIM, (visible_at, now_ms, queue.epoch_id, max_messages)).fetchall()
         else:
             # All that was claimed is damaged: what stands behind it must not wait for its next time.
             bounds = (visible_at, now_ms, queue.epoch_id, max_messages, last.turn, last.id)
@@ -222,10 +222,10 @@ def _received(claim: Claim, message: StoredMessage, source_arn: str | None, *, a
 
 def _messages(tx: "Transaction", ids: list[int], *, attributes: bool) -> dict[int, StoredMessage]:
     if len(ids) == 1:
-        return {ids[0]: StoredMessage(*tx.execute(sql.SELECT_MESSAGE, ids).fetchone())}
+        return {ids[0]: StoredMessage(*tx.run(sql.SELECT_MESSAGE, ids).fetchone())}
     statement = sql.SELECT_TEN_MESSAGES if attributes else sql.SELECT_TEN_BODIES
     found = {}
     for ten in in_tens(ids):
-        for row in tx.execute(statement, ten).fetchall():
+        for row in tx.run(statement, ten).fetchall():
             found[row[0]] = StoredMessage(*row)
     return found

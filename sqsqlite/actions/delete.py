@@ -31,7 +31,7 @@ def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Recei
     group_keys = _group_keys(tx, queue, receipts) if queue.fifo else {}
     if len(receipts) == 1:
         receipt = receipts[0]
-        count = tx.execute(sql.DELETE_LEASE, (receipt.lease_id, epoch_id, receipt.token, now_ms)).rowcount
+        count = tx.run(sql.DELETE_LEASE, (receipt.lease_id, epoch_id, receipt.token, now_ms)).rowcount
     else:
         rows = [(receipt.lease_id, epoch_id, receipt.token, now_ms) for receipt in receipts]
         count = tx.connection.executemany(sql.DELETE_LEASE, rows).rowcount if rows else 0
@@ -87,7 +87,7 @@ def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
 def _forget(tx: "Transaction", queue: Queue, ids: list[tuple[int]], count: int) -> None:
     """Delete the messages among `ids` that have no lease any more: `count` of them."""
     if len(ids) == 1:
-        tx.execute(sql.DELETE_MESSAGE, ids[0])
+        tx.run(sql.DELETE_MESSAGE, ids[0])
     elif count == len(ids):
         tx.connection.executemany(sql.DELETE_MESSAGE, ids)
     else:

@@ -83,7 +83,7 @@ def divided(
     successful = [entry.id for entry in entries if entry.id not in failures]
     failed = [failure(entry.id, failures[entry.id]) for entry in entries if entry.id in failures]
     if tx.is_callers:
-        tx.unsettled += [failures[entry.id] for entry in entries if entry.id in failures]
+        tx.unsettled += tuple(failures[entry.id] for entry in entries if entry.id in failures)
     return successful, failed
 
 

@@ -65,7 +65,7 @@ def insert_messages(
 ) -> int:
     """Store several. Gives the first row id; the others follow it, since no other transaction can write."""
     if len(messages) == 1:
-        return int(tx.execute(*message_row(messages[0], message_ids[0], sender_id)).lastrowid)
+        return int(tx.run(*message_row(messages[0], message_ids[0], sender_id)).lastrowid)
     if sender_id is None and all(_has_body_alone(message) for message in messages):
         if all(message.group_id is None for message in messages):
             return _insert_plain(tx, messages, message_ids)
@@ -90,11 +90,11 @@ def _insert_plain(
     for start in range(0, len(rows), width):
         some = rows[start : start + width]
         if len(some) == width:
-            last = tx.execute(sql.INSERT_TEN_PLAIN_MESSAGES, some).lastrowid
+            last = tx.run(sql.INSERT_TEN_PLAIN_MESSAGES, some).lastrowid
             first = first or last - _TEN + 1
         else:
             for place in range(0, len(some), 3):
-                last = tx.execute(sql.INSERT_PLAIN_MESSAGE, some[place : place + 3]).lastrowid
+                last = tx.run(sql.INSERT_PLAIN_MESSAGE, some[place : place + 3]).lastrowid
                 first = first or last
     return int(first)
 

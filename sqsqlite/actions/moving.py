@@ -74,7 +74,7 @@ def _with_groups(
     for place, message in enumerate(messages):
         if place not in places:
             why = "its group can't be read: it is not moved"
-            tx.damaged.append(damaged.line(message.id, source.name, why))
+            tx.damaged += (damaged.line(message.id, source.name, why),)
     return [messages[place] for place in sorted(places)], list(enumerate(group for _, group in grouped))
 
 
@@ -124,7 +124,7 @@ def _step_back(
         *before, last = dead_letters.read(message.earlier)
     except ValueError:
         why = "where it died before can't be read: it comes back as one that was sent there"
-        tx.damaged.append(damaged.line(message.id, source.name, why))
+        tx.damaged += (damaged.line(message.id, source.name, why),)
         return
     yield {
         "id": new_id,

@@ -109,7 +109,7 @@ class Received(NamedTuple):
 def find_queue(at: Snapshot, arn: str) -> Queue | None:
     """The queue of that account and name: also one deleted and made again."""
     where = queue_name(arn)
-    row = at.execute(sql.SELECT_QUEUE, where).fetchone()
+    row = at.run(sql.SELECT_QUEUE, where).fetchone()
     return None if row is None else Queue(*row + where)
 
 
@@ -126,7 +126,7 @@ def find(at: Snapshot, queue_url: str, caller: "Caller") -> Queue:
         QueueDoesNotExist: no queue of this name in the account.
     """
     where = place(queue_url, caller)
-    row = at.execute(sql.SELECT_QUEUE, where).fetchone()
+    row = at.run(sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return Queue(*row + where)
@@ -135,7 +135,7 @@ def find(at: Snapshot, queue_url: str, caller: "Caller") -> Queue:
 def find_to_receive(at: Snapshot, queue_url: str, caller: "Caller") -> tuple[Queue, Receivable]:
     """The queue's row and what else a receive needs, by one statement. Raises as `find`."""
     where = place(queue_url, caller)
-    row = at.execute(sql.SELECT_QUEUE_TO_RECEIVE, where).fetchone()
+    row = at.run(sql.SELECT_QUEUE_TO_RECEIVE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
     return Queue(*row[:QUEUE_COLUMNS] + where), Receivable(*row[QUEUE_COLUMNS:])

@@ -21,7 +21,12 @@ from sqsqlite.actions.messages import (
     uuid_text,
 )
 from sqsqlite.actions.queue_rows import Queue
-from sqsqlite.contract.prepared import PreparedMessage, check_fifo_identifiers, check_queue_type
+from sqsqlite.contract.prepared import (
+    PreparedMessage,
+    check_fifo_identifiers,
+    check_queue_type,
+    prepare_message,
+)
 from sqsqlite.contract.responses import (
     BatchResultErrorEntry,
     SendMessageBatchResponse,
@@ -73,7 +78,7 @@ def send_message_batch(
     failed: list[BatchResultErrorEntry] = []
     for entry in request.entries:
         try:
-            messages.append(prepare(tx, queue, entry))
+            messages.append(prepare(tx, queue, entry, in_batch=True))
         except SQSError as error:
             failed.append(failure(entry.id, error))
         else:
@@ -139,11 +144,26 @@ def prepare_fifo(
 
 
 def prepare(
-    tx: "Transaction", queue: Queue, request: "requests.SendMessage | requests.SendMessageBatchRequestEntry"
+    tx: "Transaction",
+    queue: Queue,
+    request: "requests.SendMessage | requests.SendMessageBatchRequestEntry",
+    *,
+    in_batch: bool = False,
 ) -> PreparedMessage:
     """Check a message against its queue and compute its digests. Raises as `prepare_message`."""
-    message = request.prepare(tx.settings.limits, queue.maximum_message_size_bytes)
-    check_queue_type(message, fifo=bool(queue.fifo))
+    message = prepare_message(
+        request.message_body,
+        request.message_attributes,
+        request.message_system_attributes,
+        request.message_group_id,
+        request.message_deduplication_id,
+        request.delay_seconds,
+        limits=tx.settings.limits,
+        maximum_size_bytes=queue.maximum_message_size_bytes,
+        in_batch=in_batch,
+    )
+    if queue.fifo or message.deduplication_id is not None:
+        check_queue_type(message, fifo=bool(queue.fifo))
     return message
 
 
@@ -180,7 +200,7 @@ def append_one(
     size_bytes = message.size_bytes
     tx.require_room(size_bytes)
     message_id = new_message_id()
-    lease_id: int = tx.execute(*message_row(message, message_id, sender_id)).lastrowid
+    lease_id: int = tx.run(*message_row(message, message_id, sender_id)).lastrowid
     delta = tx.delta(queue.epoch_id)
     delay = queue.delay_seconds if message.delay_seconds is None else message.delay_seconds
     visible_at = 0
@@ -189,9 +209,9 @@ def append_one(
         delta.delayed += 1
     lease = (lease_id, queue.epoch_id, tx.now_ms, size_bytes, visible_at)
     if queue.has_tenants or message.group_id is not None:
-        tx.execute(sql.INSERT_LEASE_WITH_TURN, (*lease, fair.draw(tx, queue, message.group_id, visible_at)))
+        tx.run(sql.INSERT_LEASE_WITH_TURN, (*lease, fair.draw(tx, queue, message.group_id, visible_at)))
     else:
-        tx.execute(sql.INSERT_LEASE, lease)
+        tx.run(sql.INSERT_LEASE, lease)
     delta.messages += 1
     delta.sent += 1
     delta.sent_bytes += size_bytes

@@ -5,7 +5,7 @@ else; whether a queue exists, its type and its own settings are the service's to
 """
 
 import re
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import msgspec
 
@@ -26,7 +26,6 @@ from sqsqlite.contract.parameters import (
     missing,
 )
 from sqsqlite.contract.policy_permissions import check_permission
-from sqsqlite.contract.prepared import PreparedMessage, prepare_message
 from sqsqlite.errors import (
     BatchRequestTooLong,
     InvalidAttributeName,
@@ -226,7 +225,7 @@ class RemovePermission(QueueRequest, frozen=True, kw_only=True):
 
 
 class SendMessage(QueueRequest, frozen=True, kw_only=True):
-    """Send one message. `check` leaves the message itself to `prepare`, so that nothing is computed twice."""
+    """Send one message. `check` leaves the message itself to `prepare_message`, so that nothing is computed twice."""
 
     message_body: str
     delay_seconds: int | None = None
@@ -234,10 +233,6 @@ class SendMessage(QueueRequest, frozen=True, kw_only=True):
     message_system_attributes: dict[str, MessageAttributeValue] | None = None
     message_deduplication_id: str | None = None
     message_group_id: str | None = None
-
-    def prepare(self, limits: Limits, maximum_size_bytes: int | None = None) -> PreparedMessage:
-        """The message, completely checked; see `prepare_message`."""
-        return _prepare(self, limits, maximum_size_bytes, in_batch=False)
 
 
 class ReceiveMessage(QueueRequest, frozen=True, kw_only=True):
@@ -304,7 +299,7 @@ class ChangeMessageVisibility(QueueRequest, frozen=True, kw_only=True):
         check_between("VisibilityTimeout", self.visibility_timeout, limits.visibility_timeout_seconds)
 
 
-# Batches: `check` raises what fails the whole request, `check_entry` and `prepare` what fails one entry.
+# Batches: `check` raises what fails the whole request, `check_entry` and `prepare_message` what fails one entry.
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
@@ -322,10 +317,6 @@ class SendMessageBatchRequestEntry(Entry, frozen=True, kw_only=True):
     message_system_attributes: dict[str, MessageAttributeValue] | None = None
     message_deduplication_id: str | None = None
     message_group_id: str | None = None
-
-    def prepare(self, limits: Limits, maximum_size_bytes: int | None = None) -> PreparedMessage:
-        """The message, completely checked; see `prepare_message`. What it raises is the entry's failure."""
-        return _prepare(self, limits, maximum_size_bytes, in_batch=True)
 
     @property
     def size_bytes(self) -> int:
@@ -443,34 +434,3 @@ class CancelMessageMoveTask(Request, frozen=True, kw_only=True):
     def check(self, limits: Limits) -> None:  # noqa: ARG002 - as every request's
         if not self.task_handle:
             raise missing("TaskHandle")
-
-
-class _Sendable(Protocol):
-    @property
-    def message_body(self) -> str: ...
-    @property
-    def delay_seconds(self) -> int | None: ...
-    @property
-    def message_attributes(self) -> dict[str, MessageAttributeValue] | None: ...
-    @property
-    def message_system_attributes(self) -> dict[str, MessageAttributeValue] | None: ...
-    @property
-    def message_deduplication_id(self) -> str | None: ...
-    @property
-    def message_group_id(self) -> str | None: ...
-
-
-def _prepare(
-    message: _Sendable, limits: Limits, maximum_size_bytes: int | None, *, in_batch: bool
-) -> PreparedMessage:
-    return prepare_message(
-        message.message_body,
-        message.message_attributes,
-        message.message_system_attributes,
-        message.message_group_id,
-        message.message_deduplication_id,
-        message.delay_seconds,
-        limits=limits,
-        maximum_size_bytes=maximum_size_bytes,
-        in_batch=in_batch,
-    )

@@ -39,20 +39,18 @@ class Blocks:
         Raises:
             TransactionInProgress: another task of this thread is in it.
         """
-        found = self._open_in_thread()
-        if found is not None and self._is_another_tasks():
+        found: Transaction | None = getattr(self._thread, "transaction", None)
+        if found is None or found.is_over:
+            return None
+        if self._is_another_tasks():
             raise held_by(self._thread.owner)
         return found
 
     @property
     def readable(self) -> Transaction | None:
         """The same to read in: None where another task is in it."""
-        found = self._open_in_thread()
-        return None if found is None or self._is_another_tasks() else found
-
-    def _open_in_thread(self) -> Transaction | None:
         found: Transaction | None = getattr(self._thread, "transaction", None)
-        return found if found is not None and not found.is_over else None
+        return None if found is None or found.is_over or self._is_another_tasks() else found
 
     def _is_another_tasks(self) -> bool:
         """Whether a task began the transaction, and this is not that task. Begun outside tasks, it is the thread's."""
@@ -74,7 +72,7 @@ class Blocks:
             yield tx
             self._refuse_odd_end(connection)
             if tx.unsettled:
-                raise UnsettledBatch(tx.unsettled)
+                raise UnsettledBatch(list(tx.unsettled))
             connection.finish()
         finally:
             try:

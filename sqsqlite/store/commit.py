@@ -69,7 +69,8 @@ class GroupCommit:
             entry.is_decided = False
         try:
             if timeout is None:
-                timeout = file.turnstile.take(leader, self._patience(leader))
+                patience = self._patience(leader) if leader.queued_at else file.busy_timeout
+                timeout = file.turnstile.take(leader, patience)
             leader.connection = file.writers.take()
             leader.committed += (self._attempt(leader, group, timeout),)
         except (dbapi.Error, StoreError) as error:
@@ -86,8 +87,7 @@ class GroupCommit:
 
     def _patience(self, leader: Entry) -> float:
         """What is left of busy_timeout after a wait in the line."""
-        timeout = self._file.busy_timeout
-        return max(0.0, timeout - (time.monotonic() - leader.queued_at)) if leader.queued_at else timeout
+        return max(0.0, self._file.busy_timeout - (time.monotonic() - leader.queued_at))
 
     def _attempt(self, leader: Entry, group: Sequence[Entry], timeout: float) -> Transaction:
         """One transaction, committed. In one piece, because every write goes through here."""
@@ -124,7 +124,7 @@ class GroupCommit:
         leader.committing = group or (leader,)
         leader.commit = Commit.BEGUN
         try:
-            connection.execute("COMMIT")
+            tx.run("COMMIT")
         except dbapi.Error as error:
             # The first thing, so that an interrupt finds it: one may come at any call from here on.
             leader.commit = Commit.FAILED

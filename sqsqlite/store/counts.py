@@ -30,7 +30,7 @@ def write_counts(tx: Transaction) -> None:
             epoch_id,
             minute_at,
         )
-        if tx.execute(sql.ADD_COUNTS, row).rowcount == 0:
+        if tx.run(sql.ADD_COUNTS, row).rowcount == 0:
             close_minute(tx, epoch_id, minute_at)
             tx.execute(sql.ADD_COUNTS, row)
     tx.deltas.clear()

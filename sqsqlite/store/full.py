@@ -23,12 +23,19 @@ PROBE_BYTES = 64 * 1024
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def size_limit() -> float:
-    """Bytes that a file may have when this process writes it (`ulimit -f`), or infinity."""
-    if resource is None:
+if resource is None:
+
+    def size_limit() -> float:
+        """Bytes that a file may have when this process writes it: no system call tells."""
         return math.inf
-    limit: int = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+else:
+    _UNLIMITED, _FSIZE = resource.RLIM_INFINITY, resource.RLIMIT_FSIZE
+
+    def size_limit() -> float:
+        """Bytes that a file may have when this process writes it (`ulimit -f`), or infinity."""
+        limit: int = resource.getrlimit(_FSIZE)[0]
+        return math.inf if limit == _UNLIMITED else limit
 
 
 def is_out_of_room(path: Path) -> bool:

@@ -147,8 +147,8 @@ class Headroom:
         # Twice for indexes and pages begun.
         grown_bytes = COMMIT_BYTES + 2 * size_bytes
         self._budget_bytes -= 2 * grown_bytes
-        is_fresh = time.monotonic() - self._looked_at < LOOK_EVERY_SECONDS and size_limit() == self._limit
-        if self._budget_bytes > 0 and is_fresh:
+        # Whether the process's limit has changed was looked at where the transaction began.
+        if self._budget_bytes > 0 and time.monotonic() - self._looked_at < LOOK_EVERY_SECONDS:
             return
         with self._lock:
             self._limit = size_limit()

@@ -12,30 +12,13 @@ from sqsqlite.store.settings import Settings
 class Delta:
     """What one transaction changes in a queue's `sqs_queue_counts` row. All numbers are differences."""
 
-    __slots__ = (
-        "dead_lettered",
-        "deduplicated",
-        "delayed",
-        "deleted",
-        "empty_receives",
-        "in_flight",
-        "messages",
-        "received",
-        "sent",
-        "sent_bytes",
-        "turn",
-    )
-
-    def __init__(self) -> None:
-        self.messages = self.in_flight = self.delayed = 0
-        self.turn = 0
-        self.sent = self.received = self.deleted = self.dead_lettered = self.deduplicated = 0
-        self.empty_receives = self.sent_bytes = 0
+    # Defaults of the class: most operations change three or four of them.
+    messages = in_flight = delayed = turn = 0
+    sent = received = deleted = dead_lettered = deduplicated = empty_receives = sent_bytes = 0
 
     def copy(self) -> "Delta":
         twin = Delta()
-        for name in Delta.__slots__:
-            setattr(twin, name, getattr(self, name))
+        vars(twin).update(vars(self))
         return twin
 
 
@@ -44,15 +27,15 @@ class Snapshot:
 
     Attributes:
         execute: the connection's own `execute`.
+        run: the same for hot statements, at less cost: what it gives is good until the next `run`.
         now_ms: the one instant of the operation, milliseconds since 1970 UTC.
         settings: what the file was opened with.
     """
 
-    __slots__ = ("connection", "execute", "now_ms", "settings")
-
     def __init__(self, connection: Connection, now_ms: int, settings: Settings) -> None:
         self.connection = connection
         self.execute: Callable[..., Any] = connection.execute
+        self.run = self.execute
         self.now_ms = now_ms
         self.settings = settings
 
@@ -82,32 +65,30 @@ class Transaction(Snapshot):
         is_over: a caller's transaction that was committed or rolled back.
     """
 
-    __slots__ = (
-        "damaged",
-        "deltas",
-        "difference_ms",
-        "has_erased",
-        "headroom",
-        "is_callers",
-        "is_over",
-        "moves",
-        "sent_bytes",
-        "sweep",
-        "unsettled",
-        "wakes",
-    )
+    # Defaults of the class: most transactions set none of them.
+    damaged: tuple[str, ...] = ()
+    sent_bytes = 0
+    sweep = moves = has_erased = False
+    is_callers = is_over = False
+    difference_ms: int | None = None
+    unsettled: tuple[SQSError, ...] = ()
 
-    def __init__(self, connection: Connection, now_ms: int, settings: Settings, headroom: Headroom) -> None:
-        super().__init__(connection, now_ms, settings)
+    def __init__(
+        self,
+        connection: Connection,
+        run: Callable[..., Any],
+        now_ms: int,
+        settings: Settings,
+        headroom: Headroom,
+    ) -> None:
+        self.connection = connection
+        self.execute = connection.execute
+        self.run = run
+        self.now_ms = now_ms
+        self.settings = settings
         self.headroom = headroom
-        self.damaged: list[str] = []
         self.deltas: dict[int, Delta] = {}
         self.wakes: dict[int, int] = {}
-        self.sent_bytes = 0
-        self.sweep = self.moves = self.has_erased = False
-        self.is_callers = self.is_over = False
-        self.difference_ms: int | None = None
-        self.unsettled: list[SQSError] = []
 
     def require_room(self, size_bytes: int) -> None:
         """Raise DiskFull if a send of so many bytes would leave no room to receive and delete."""
@@ -116,7 +97,7 @@ class Transaction(Snapshot):
 
     def forget(self) -> None:
         """After a rollback: nothing was counted, nobody is to be woken."""
-        self.damaged.clear()
+        self.damaged = ()
         self.deltas.clear()
         self.wakes.clear()
         self.sent_bytes = 0

@@ -4,6 +4,7 @@ from collections import Counter
 
 from sqsqlite.store import meta, secrecy
 from sqsqlite.store.clock import FileClock
+from sqsqlite.store.connections import PlainConnection
 from sqsqlite.store.counts import write_counts
 from sqsqlite.store.damage import warn_of_damage
 from sqsqlite.store.driver import Connection
@@ -36,15 +37,17 @@ class Transactions:
         file = self.file
         if file.headroom.is_look_due():
             look_around(file, connection)
+        # One cursor for the hot statements: to make one for each costs as much as the shortest of them.
+        execute = connection.cursor().execute if type(connection) is PlainConnection else connection.execute
         if file.busy_timeout - timeout < SHORT_WAIT:
-            connection.execute("BEGIN IMMEDIATE")
+            execute("BEGIN IMMEDIATE")
         else:
             run(connection, f"PRAGMA busy_timeout = {round(timeout * 1000)}")
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                execute("BEGIN IMMEDIATE")
             finally:
                 run(connection, f"PRAGMA busy_timeout = {round(file.busy_timeout * 1000)}")
-        return Transaction(connection, file.clock.now_ms(), file.settings, file.headroom)
+        return Transaction(connection, execute, file.clock.now_ms(), file.settings, file.headroom)
 
     def finish(self, tx: Transaction) -> None:
         """Before the COMMIT of a transaction of ours: its counts, the clock's difference, and the disk's margin.

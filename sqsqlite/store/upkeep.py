@@ -89,7 +89,9 @@ class Upkeep:
 
     def committed(self, tx: Transaction) -> None:
         """After each commit: count it, and wake the thread when there is something to do."""
-        self._commits += 1 + COMMITS_OF_BALLAST * tx.sent_bytes // self._file.headroom.ballast_bytes
+        self._commits += 1
+        if tx.sent_bytes:
+            self._commits += COMMITS_OF_BALLAST * tx.sent_bytes // self._file.headroom.ballast_bytes
         if tx.sweep:
             self._sweep_anew()
         due = tx.sweep or tx.moves or self._commits >= CHECKPOINT_EVERY_COMMITS

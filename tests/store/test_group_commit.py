@@ -211,7 +211,7 @@ def test_interrupt_at_one_commit_of_several_answers_for_no_other(sqs, queue, hel
             tx.execute(
                 "INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', 'led', 0)"
             )
-            tx.connection.execute = lambda statement: interrupted_after(tx.connection, statement)
+            tx.run = lambda statement: interrupted_after(tx.connection, statement)
 
     def interrupted_after(connection, statement):
         type(connection).execute(connection, statement)

@@ -7,6 +7,7 @@ import pytest
 from sqsqlite import errors
 from sqsqlite.contract import responses
 from sqsqlite.contract.limits import NATIVE, SQS
+from sqsqlite.contract.prepared import prepare_message
 from sqsqlite.contract.requests import Request, SendMessageBatchRequestEntry
 from sqsqlite.contract.shapes import ACTIONS, parse
 
@@ -196,9 +197,11 @@ def test_an_entrys_own_fault_leaves_the_batch_alone():
     bad = [{"Id": "a", "MessageBody": "x" * 2_000}, {"Id": "b", "MessageBody": "\x00", "DelaySeconds": -1}]
     long, forbidden = accept("SendMessageBatch", QueueUrl=URL, Entries=bad).entries
     with pytest.raises(errors.InvalidParameterValue, match="cannot be validated"):
-        long.prepare(SQS, 1_024)
+        prepare_message(long.message_body, limits=SQS, maximum_size_bytes=1_024, in_batch=True)
     with pytest.raises(errors.InvalidMessageContents):
-        forbidden.prepare(SQS)
+        prepare_message(
+            forbidden.message_body, delay_seconds=forbidden.delay_seconds, limits=SQS, in_batch=True
+        )
     assert isinstance(long, SendMessageBatchRequestEntry)
 
 
