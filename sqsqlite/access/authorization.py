@@ -4,7 +4,6 @@ Source: SQS developer guide, "Overview of managing access in Amazon SQS", "Amazo
 "Policy evaluation logic", for an account whose users have no policies of their own.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -65,7 +64,7 @@ def authorize(
     verdict = _verdict(store, identity, request.action, place, row[0], context)
     if verdict is False or (verdict is None and not is_own):
         raise denied
-    return caller if is_own else replace(caller, sender_id=caller.account_id)
+    return caller if is_own else caller._replace(sender_id=caller.account_id)
 
 
 def authorize_move(

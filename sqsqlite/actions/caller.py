@@ -1,12 +1,11 @@
 """Who calls, and by which address they know their queues."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID, DEFAULT_BASE_URL
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """The account whose queues a name means, and what URLs and SenderId (None: the account) are made of."""
 
     account_id: str = DEFAULT_ACCOUNT_ID

@@ -42,6 +42,14 @@ def new_message_id() -> bytearray:
     return value
 
 
+def new_message_ids(count: int) -> list[bytearray]:
+    """Several at once: the system is asked for random bytes only once."""
+    random = bytearray(os.urandom(16 * count))
+    random[6::16] = bytes([byte & 0x0F | 0x40 for byte in random[6::16]])
+    random[8::16] = bytes([byte & 0x3F | 0x80 for byte in random[8::16]])
+    return [random[start : start + 16] for start in range(0, len(random), 16)]
+
+
 def message_row(
     message: "PreparedMessage", message_id: bytearray, sender_id: str | None
 ) -> tuple[str, tuple[Any, ...]]:

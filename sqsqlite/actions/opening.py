@@ -2,7 +2,6 @@
 
 import os
 import re
-from dataclasses import replace
 
 from sqsqlite.actions.moving import leave_moves, move_chunk, next_move_at
 from sqsqlite.actions.sweep import sweep_chunk
@@ -52,7 +51,7 @@ def open_store(
         )
     table = LIMITS[limits]
     if compat == "aws":
-        table = replace(table, fifo_in_flight_count=table.fifo_in_flight_aws_count)
+        table = table._replace(fifo_in_flight_count=table.fifo_in_flight_aws_count)
     return Store(
         path,
         synchronous=synchronous,

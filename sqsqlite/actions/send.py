@@ -17,6 +17,7 @@ from sqsqlite.actions.messages import (
     insert_messages,
     message_row,
     new_message_id,
+    new_message_ids,
     sequence_number,
     uuid_text,
 )
@@ -182,7 +183,7 @@ def append(
         return [append_one(tx, queue, messages[0], sender_id)]
     size_bytes = sum([message.size_bytes for message in messages])
     tx.require_room(size_bytes)
-    message_ids = [new_message_id() for _ in messages]
+    message_ids = new_message_ids(len(messages))
     first = insert_messages(tx, messages, message_ids, sender_id)
     delta = tx.delta(queue.epoch_id)
     earliest = _insert_leases(tx, queue, messages, first, delta)

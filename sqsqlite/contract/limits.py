@@ -3,22 +3,21 @@
 Source, unless stated: developer guide, "Amazon SQS quotas"; API_SetQueueAttributes for queue attributes.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """Whole numbers from `low` to `high`, both allowed."""
 
     low: int
     high: int
 
-    def __contains__(self, number: int) -> bool:
+    # Of a tuple, but it holds the numbers between its two fields.
+    def __contains__(self, number: int) -> bool:  # type: ignore[override]
         return self.low <= number <= self.high
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What a request may ask for; the defaults are SQS's. The end of a name is its unit."""
 
     # Queues

@@ -1,7 +1,8 @@
 """One open queue file: what the parts of a store share."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from sqsqlite.errors import StoreClosed, StoreError
 from sqsqlite.store.clock import Clock
@@ -12,8 +13,7 @@ from sqsqlite.store.settings import Settings
 from sqsqlite.store.turns import Turnstile
 
 
-@dataclass(slots=True, eq=False)
-class File:
+class File(msgspec.Struct, eq=False):
     """What `opening.open_file` gives.
 
     Attributes:

@@ -1,8 +1,9 @@
 """The file's own facts: its id, its secret, the offset of its clock, and how that clock has jumped."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from sqsqlite.errors import Corrupt
 from sqsqlite.sql import file as sql
@@ -19,8 +20,7 @@ LAST_MS = 253_402_300_800_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(msgspec.Struct, frozen=True):
     """What `sqs_meta` holds that a process needs.
 
     Attributes:

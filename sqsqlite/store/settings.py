@@ -1,15 +1,15 @@
 """What a file was opened with."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from sqsqlite.contract.limits import Limits
 from sqsqlite.contract.receipts import Sealer
 from sqsqlite.store.jumps import Jumps
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The file, and options of `connect` that operations need.
 
     Attributes:

@@ -11,10 +11,11 @@ import os
 import threading
 from collections import defaultdict
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
+
+import msgspec
 
 from sqsqlite.errors import CannotOpen
 from sqsqlite.store import foreign
@@ -34,8 +35,7 @@ CAN_MEASURE: bool = dbapi.sqlite_version_info >= (3, 51, 0)
 PROBES = 64
 
 
-@dataclass(slots=True)
-class _Noted:
+class _Noted(msgspec.Struct):
     """The files that a database's connections in this process have open.
 
     Attributes:

@@ -1,7 +1,5 @@
 """Waiting receives on FIFO queues: they end when a group is released, and sleep on while it is blocked."""
 
-from dataclasses import replace
-
 import pytest
 
 from sqsqlite.actions import opening
@@ -158,7 +156,7 @@ def test_the_wait_ends_empty_while_the_group_is_blocked(fifo, poll, clock):
 @pytest.mark.parametrize("compat", ["docs", "aws"])
 def test_at_the_limit_of_messages_in_flight_a_wait_sleeps(monkeypatch, open_sqs, poll, clock, compat):
     """Also when a message becomes visible meanwhile, which there is no room for."""
-    limits = replace(SQS, fifo_in_flight_count=1, fifo_in_flight_aws_count=1)
+    limits = SQS._replace(fifo_in_flight_count=1, fifo_in_flight_aws_count=1)
     monkeypatch.setitem(opening.LIMITS, "one", limits)
     queue = BoundQueue.create_fifo(open_sqs(limits="one", compat=compat))
     queue.send_group("one", "a")

@@ -1,7 +1,5 @@
 """ReceiveRequestAttemptId: a receive whose answer was lost is asked again and gets the same messages."""
 
-from dataclasses import replace
-
 import pytest
 
 from sqsqlite.actions import opening
@@ -96,7 +94,7 @@ def test_a_repeated_attempt_without_a_timeout_gives_its_messages_back(five):
 
 
 def test_at_the_limit_of_messages_in_flight_an_attempt_can_be_repeated(monkeypatch, open_sqs):
-    monkeypatch.setitem(opening.LIMITS, "three", replace(SQS, fifo_in_flight_count=3))
+    monkeypatch.setitem(opening.LIMITS, "three", SQS._replace(fifo_in_flight_count=3))
     queue = BoundQueue.create_fifo(open_sqs(limits="three"))
     queue.send_group("g", *"abcd")
     first = attempt(queue, 10)

@@ -1,7 +1,6 @@
 """Visibility in FIFO queues: timeouts of messages that stand in a group, handles, and the limit in flight."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -296,7 +295,7 @@ def test_a_purge_frees_every_group(fifo):
 @pytest.fixture
 def three_in_flight(monkeypatch, open_sqs):
     """A FIFO queue where 3 messages in flight are the limit, in place of 20,000; ten groups of one message wait."""
-    limits = replace(SQS, fifo_in_flight_count=3, fifo_in_flight_aws_count=5)
+    limits = SQS._replace(fifo_in_flight_count=3, fifo_in_flight_aws_count=5)
     monkeypatch.setitem(opening.LIMITS, "three", limits)
 
     def make(**options):

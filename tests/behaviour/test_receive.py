@@ -1,7 +1,6 @@
 """Receiving: how many, which, in what order, with which attributes, and the limit of messages in flight."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -233,7 +232,7 @@ def test_the_digest_covers_the_attributes_returned(queue):
 @pytest.fixture
 def three_in_flight(monkeypatch, open_sqs):
     """A queue where 3 messages in flight are the limit, in place of 120,000; 10 messages wait."""
-    monkeypatch.setitem(opening.LIMITS, "three", replace(SQS, standard_in_flight_count=3))
+    monkeypatch.setitem(opening.LIMITS, "three", SQS._replace(standard_in_flight_count=3))
 
     def make(**options):
         queue = BoundQueue.create(open_sqs(limits="three", **options))

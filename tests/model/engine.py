@@ -1,12 +1,12 @@
 """The engine as a walk uses it: a file open through two doors at once, our client and boto3's own."""
 
 import re
-from dataclasses import replace
 from functools import cache
 from unittest.mock import patch
 
 import boto3
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 
 import sqsqlite
 from sqsqlite import SQS, ManualClock, Queue, boto

@@ -212,7 +212,7 @@ def test_failed_claim_holds_nothing(store, monkeypatch):
 
     async def scenario(endpoint):
         with monkeypatch.context() as patched:
-            patched.setattr(receive_service, "_message", fail)
+            patched.setattr(receive_service, "_answered", fail)
             assert (await endpoint.receive())[0] == 500
         assert endpoint.budget.held_bytes == 0
         assert (await endpoint.receive("nowhere"))[0] == 400
@@ -232,7 +232,7 @@ def test_messages_claimed_for_a_client_that_left_are_counted_no_more(store, monk
 
         def leave_behind(*arguments):
             claimed = claim(*arguments)
-            if claimed[0].messages:
+            if claimed[0] is not None:
                 left = asyncio.run_coroutine_threadsafe(leave(), loop)
                 left.result(300)
             return claimed

@@ -1,7 +1,5 @@
 """The quotas of SQS, and what the other table lifts."""
 
-import dataclasses
-
 import pytest
 
 from sqsqlite.contract.limits import NATIVE, SQS, Range
@@ -13,7 +11,7 @@ def test_both_ends_of_a_range_are_inside(number, inside):
 
 
 def test_limits_can_not_be_changed():
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError, match="attribute"):
         SQS.batch_entry_count = 11
 
 
@@ -27,11 +25,7 @@ def test_numbers_are_those_of_the_quotas_page():
 
 
 def test_native_lifts_only_what_exists_for_amazons_sake():
-    lifted = {
-        field.name
-        for field in dataclasses.fields(SQS)
-        if getattr(SQS, field.name) != getattr(NATIVE, field.name)
-    }
+    lifted = {name for name in SQS._fields if getattr(SQS, name) != getattr(NATIVE, name)}
     assert lifted == {
         "policy_resource_count",
         "policy_value_count",

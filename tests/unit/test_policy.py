@@ -1,6 +1,5 @@
 """Policies: documents that can be read whole, and the reasons why others are refused."""
 
-import dataclasses
 import json
 
 import pytest
@@ -221,5 +220,5 @@ def test_a_policy_has_at_most_8192_bytes():
 def test_quotas_are_those_of_the_limits_in_force():
     policy = read_policy(document(ALLOW, ALLOW))
     assert quota_exceeded(policy, SQS) is None
-    fewer = dataclasses.replace(SQS, policy_statement_count=1)
+    fewer = SQS._replace(policy_statement_count=1)
     assert quota_exceeded(policy, fewer) == "2 Statements were found, maximum allowed is 1."
