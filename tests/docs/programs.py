@@ -15,6 +15,12 @@ class Block(NamedTuple):
     source: str
     output: str | None
 
+    @property
+    def file(self) -> str | None:
+        """The name in the first line: a Python block that begins with `# NAME.py` is a file for the page's commands."""
+        named = re.match(r"# (\w+\.py)\n", self.source)
+        return named[1] if named and self.language == "python" else None
+
 
 def blocks(text: str) -> list[Block]:
     fences = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
@@ -22,4 +28,9 @@ def blocks(text: str) -> list[Block]:
 
 
 def runnable(text: str) -> list[Block]:
-    return [block for block in blocks(text) if block.language in COMMANDS]
+    return [block for block in blocks(text) if block.language in COMMANDS and block.file is None]
+
+
+def files(text: str) -> dict[str, str]:
+    """Each file that the page shows, by name."""
+    return {block.file: block.source for block in blocks(text) if block.file}
