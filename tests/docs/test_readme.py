@@ -1,21 +1,19 @@
 """What README.md lists is complete, and what it names is there. Its programs are run by test_programs.py."""
 
-import inspect
 import re
 
 import pytest
 
 import sqsqlite
 from sqsqlite.cli.failures import EXIT_CODES
-from sqsqlite.cli.verbs import VERBS
 from tests.contract.page import PAGE
 from tests.docs.programs import blocks, runnable
+from tests.docs.test_programs import USES
 from tests.packaging.checkout import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # Not what `make contract` may have made.
-DOCS = sorted({ROOT / "README.md", *(ROOT / "docs").glob("*.md")} - {PAGE})
-
+DOCS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {PAGE})
 
 BLOCKS = blocks(README)
 RUNNABLE = runnable(README)
@@ -23,7 +21,7 @@ RUNNABLE = runnable(README)
 
 def test_there_is_something_to_run():
     """A program first, before any promise."""
-    assert [block.language for block in RUNNABLE].count("python") >= 4
+    assert [block.language for block in RUNNABLE].count("python") >= 3
     assert [block.language for block in RUNNABLE].count("sh") >= 1
     assert README.index("```python") < README.index("\n## ")
     assert len(RUNNABLE[0].source.splitlines()) <= 12
@@ -42,20 +40,6 @@ def test_make_targets_that_are_shown_exist():
     assert [target for target in targets if f"\n{target}:" not in makefile] == []
 
 
-def test_every_command_is_listed_once():
-    listed = re.findall(
-        r"^\| `([a-z-]+)` \| ", README.split("## The command")[1].split("## Options")[0], re.MULTILINE
-    )
-    assert sorted(listed) == sorted(VERBS)
-
-
-def test_every_option_of_connect_is_listed_with_its_default():
-    section = README.split("## Options")[1].split("\n## ")[0]
-    listed = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", section, re.MULTILINE))
-    options = list(inspect.signature(sqsqlite.connect).parameters.values())[1:]
-    assert listed == {option.name: repr(option.default).replace("'", '"') for option in options}
-
-
 def test_the_wheel_that_is_named_is_the_one_that_is_built():
     shown = re.findall(r"dist/(\S+?\.whl)", README)
     assert len(shown) == 2
@@ -66,6 +50,11 @@ def test_exit_codes_are_where_the_readme_points():
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = page.split("\n## Exit codes\n")[1].split("\n## ")[0]
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)] == list(EXIT_CODES)
+
+
+def test_readme_leads_to_each_page_of_use():
+    section = README.split("\n## Uses\n")[1].split("\n## ")[0]
+    assert [page.name for page in USES if f"(docs/{page.name})" not in section] == []
 
 
 @pytest.mark.parametrize("page", DOCS, ids=[str(page.relative_to(ROOT)) for page in DOCS])
