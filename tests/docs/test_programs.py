@@ -14,7 +14,7 @@ from tests.packaging.checkout import ROOT
 
 # One for each "I want to ..." of README.md.
 USES = [ROOT / "docs" / name for name in ("jobs.md", "testing.md", "endpoint.md", "queues.md", "backlogs.md")]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "api.md", *USES]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "api.md", ROOT / "docs" / "transactions.md", *USES]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 
 

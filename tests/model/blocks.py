@@ -1,4 +1,4 @@
-"""Settling in a transaction of the caller's: it succeeds only if it settles, whatever the mode. docs/api.md.
+"""Settling in a transaction of the caller's: it succeeds only if it settles, whatever the mode. docs/transactions.md.
 
 In a block the running lease's handle alone deletes or changes a message; what a batch leaves unsettled keeps the block
 from committing until the caller has accepted it.
