@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import msgspec
-
 from sqsqlite.errors import StoreClosed, StoreError
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.connections import Pool
@@ -13,7 +11,7 @@ from sqsqlite.store.settings import Settings
 from sqsqlite.store.turns import Turnstile
 
 
-class File(msgspec.Struct, eq=False):
+class File:
     """What `opening.open_file` gives.
 
     Attributes:
@@ -25,19 +23,34 @@ class File(msgspec.Struct, eq=False):
         is_closed: the store is closed.
     """
 
-    path: Path
-    folder: Path
-    synchronous: str
-    busy_timeout: float
-    turnstile: Turnstile
-    headroom: Headroom
-    clock: Clock
-    settings: Settings
-    writers: Pool
-    readers: Pool
-    watchers: Pool
-    difference_ms: int
-    is_closed: bool = False
+    def __init__(
+        self,
+        path: Path,
+        folder: Path,
+        synchronous: str,
+        busy_timeout: float,
+        turnstile: Turnstile,
+        headroom: Headroom,
+        clock: Clock,
+        settings: Settings,
+        writers: Pool,
+        readers: Pool,
+        watchers: Pool,
+        difference_ms: int,
+    ) -> None:
+        self.path = path
+        self.folder = folder
+        self.synchronous = synchronous
+        self.busy_timeout = busy_timeout
+        self.turnstile = turnstile
+        self.headroom = headroom
+        self.clock = clock
+        self.settings = settings
+        self.writers = writers
+        self.readers = readers
+        self.watchers = watchers
+        self.difference_ms = difference_ms
+        self.is_closed = False
 
     def closed_error(self) -> StoreError:
         """What a call on a closed store raises."""

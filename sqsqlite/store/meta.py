@@ -2,8 +2,7 @@
 
 import time
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from sqsqlite.errors import Corrupt
 from sqsqlite.sql import file as sql
@@ -20,7 +19,7 @@ LAST_MS = 253_402_300_800_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-class Meta(msgspec.Struct, frozen=True):
+class Meta(NamedTuple):
     """What `sqs_meta` holds that a process needs.
 
     Attributes:

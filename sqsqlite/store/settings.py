@@ -1,15 +1,14 @@
 """What a file was opened with."""
 
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from sqsqlite.contract.limits import Limits
 from sqsqlite.contract.receipts import Sealer
 from sqsqlite.store.jumps import Jumps
 
 
-class Settings(msgspec.Struct, frozen=True):
+class Settings(NamedTuple):
     """The file, and options of `connect` that operations need.
 
     Attributes:

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-import msgspec
-
 from sqsqlite.errors import CannotOpen
 from sqsqlite.store import foreign
 from sqsqlite.store.descriptors import USED_UP
@@ -35,7 +33,7 @@ CAN_MEASURE: bool = dbapi.sqlite_version_info >= (3, 51, 0)
 PROBES = 64
 
 
-class _Noted(msgspec.Struct):
+class _Noted:
     """The files that a database's connections in this process have open.
 
     Attributes:
@@ -43,11 +41,12 @@ class _Noted(msgspec.Struct):
         salt, frames: of the WAL at the last look: which one it was, and how long.
     """
 
-    wal: foreign.Identity
-    shm: foreign.Identity
-    descriptor: int = -1
-    salt: bytes = b""
-    frames: int = 0
+    def __init__(self, wal: foreign.Identity, shm: foreign.Identity, descriptor: int = -1) -> None:
+        self.wal = wal
+        self.shm = shm
+        self.descriptor = descriptor
+        self.salt = b""
+        self.frames = 0
 
 
 _noted: dict[foreign.Identity, _Noted] = {}

@@ -6,7 +6,6 @@ from unittest.mock import patch
 
 import boto3
 from botocore.exceptions import ClientError
-from msgspec.structs import replace
 
 import sqsqlite
 from sqsqlite import SQS, ManualClock, Queue, boto
@@ -49,13 +48,12 @@ class Engine:
             store.upkeep._start = lambda: None
             if self._in_flight_limits is not None:
                 standard, fifo = self._in_flight_limits
-                limits = replace(
-                    store.settings.limits,
+                limits = store.settings.limits._replace(
                     standard_in_flight_count=standard,
                     fifo_in_flight_count=fifo,
                     fifo_in_flight_aws_count=fifo,
                 )
-                store.file.settings = replace(store.settings, limits=limits)
+                store.file.settings = store.settings._replace(limits=limits)
 
     def close(self):
         self._attachment.close()
