@@ -1,7 +1,6 @@
 """`sqsqlite receive`: messages printed, deleted, or handed to a command."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,11 +10,9 @@ from sqsqlite.cli.message_rows import received_row
 from sqsqlite.cli.options import span
 from sqsqlite.cli.printed import check_query, prints
 from sqsqlite.cli.queue_names import queue_argument
+from sqsqlite.cli.receiving import AT_ONCE, Receiving
 from sqsqlite.cli.table import Column, instant, with_group
 from sqsqlite.contract import limits
-
-if TYPE_CHECKING:
-    from sqsqlite.api.client import Client
 
 _COLUMNS = (
     Column("message_id"),
@@ -24,7 +21,6 @@ _COLUMNS = (
     Column("body", cut=True),
 )
 _ATTRIBUTES = Column("attributes")
-_A_CALL = limits.SQS.max_number_of_messages.high
 _WAIT = limits.SQS.receive_message_wait_time_seconds
 _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
 
@@ -126,95 +122,16 @@ def receive(
 
 
 def _check_visibility_timeout(line: CommandLine, seconds: int) -> None:
-    """Ask what the request would say, before a message is received that it is for.
+    """Check the number of seconds before the first message is received.
 
     Raises:
-        InvalidParameterValue: SQS does not allow so many seconds.
+        InvalidParameterValue: SQS does not allow this number of seconds.
     """
     from sqsqlite.contract import shapes
     from sqsqlite.contract.requests import ChangeMessageVisibility
 
     given = {"QueueUrl": "any", "ReceiptHandle": "any", "VisibilityTimeout": seconds}
     shapes.parse(ChangeMessageVisibility, given, line.open().settings.limits)
-
-
-class Receiving:
-    """ReceiveMessage on one queue, with everything that a message has.
-
-    Args:
-        wait: seconds for the first message; None is the queue's own.
-        visibility_timeout: seconds; None is the queue's own.
-    """
-
-    def __init__(self, client: "Client", name: str, wait: int | None, visibility_timeout: int | None) -> None:
-        self.client = client
-        self.name = name
-        self._given: dict[str, Any] = {
-            "QueueUrl": name,
-            "MessageSystemAttributeNames": ["All"],
-            "MessageAttributeNames": ["All"],
-        }
-        if visibility_timeout is not None:
-            self._given["VisibilityTimeout"] = visibility_timeout
-        self._wait = wait
-        self._visibility_timeout = visibility_timeout
-
-    @property
-    def visibility_timeout(self) -> int:
-        """Seconds that a message stays hidden: as given, else the queue's own."""
-        if self._visibility_timeout is not None:
-            return self._visibility_timeout
-        found = self.client.get_queue_attributes(QueueUrl=self.name, AttributeNames=["VisibilityTimeout"])
-        return int(found["Attributes"]["VisibilityTimeout"])
-
-    def some(self, number: int, *, wait: int | None) -> list[dict[str, Any]]:
-        """One receive: up to ten messages."""
-        given = dict(self._given, MaxNumberOfMessages=min(number, _A_CALL))
-        if wait is not None:
-            given["WaitTimeSeconds"] = wait
-        found: list[dict[str, Any]] = self.client.receive_message(**given).get("Messages", [])
-        return found
-
-    def up_to(self, number: int) -> Iterator[list[dict[str, Any]]]:
-        """So many messages, by tens: waits for the first ones only, ends where there are no more.
-
-        With a visibility timeout of 0 ten at most: the next receive would bring the same ones.
-        """
-        wait = self._wait
-        while number and (found := self.some(number, wait=wait)):
-            yield found
-            number -= len(found)
-            wait = 0
-            if number and not self.visibility_timeout:
-                return
-
-    def one_by_one(self, number: int) -> Iterator[list[dict[str, Any]]]:
-        """The same, one a call."""
-        if not self.visibility_timeout:
-            for message in self.some(number, wait=self._wait):
-                yield [message]
-            return
-        for place in range(number):
-            found = self.some(1, wait=0 if place else self._wait)
-            if not found:
-                return
-            yield found
-
-    def for_ever(self, at_once: int = _A_CALL) -> Iterator[list[dict[str, Any]]]:
-        """All messages there are and will be."""
-        while True:
-            if found := self.some(at_once, wait=_WAIT.high if self._wait is None else self._wait):
-                yield found
-
-    def delete(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Delete messages, ten at most; what SQS answers of those that failed."""
-        entries = [
-            {"Id": str(place), "ReceiptHandle": message["ReceiptHandle"]}
-            for place, message in enumerate(messages)
-        ]
-        answer = self.client.delete_message_batch(QueueUrl=self.name, Entries=entries)
-        failed: list[dict[str, Any]] = answer.get("Failed", [])
-        return failed
 
 
 def _print(line: CommandLine, source: Receiving, number: int, *, delete: bool) -> int:
@@ -242,7 +159,7 @@ def _print_for_ever(line: CommandLine, source: Receiving, *, delete: bool) -> in
 
 
 def _columns(queue: str, rows: list[dict[str, Any]] | None = None, *, delete: bool) -> list[Column]:
-    """Of a table and of text. Of what is deleted the attributes too: in `rows`, or in messages yet to come."""
+    """Columns of a table and of text. With --delete the attributes too, if `rows` have any or are yet to come."""
     columns = with_group(_COLUMNS, queue, rows or ())
     if delete and (rows is None or any(row["attributes"] for row in rows)):
         columns.append(_ATTRIBUTES)
@@ -257,7 +174,7 @@ def _delete_printed(
     *,
     each: bool,
 ) -> None:
-    """Delete the messages of which something was printed, after it was written for good.
+    """Delete the messages of which --query printed something, once the output is flushed.
 
     Args:
         each: --query was applied to one message at a time; otherwise to the list of all.
@@ -274,8 +191,8 @@ def _delete_printed(
     ]
     failed = [
         entry
-        for start in range(0, len(printed), _A_CALL)
-        for entry in source.delete(printed[start : start + _A_CALL])
+        for start in range(0, len(printed), AT_ONCE)
+        for entry in source.delete(printed[start : start + AT_ONCE])
     ]
     reasons = [f"{code_of(entry['Code'])}: {entry['Message']}" for entry in failed]
     if failed:

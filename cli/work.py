@@ -12,13 +12,12 @@ from typing import IO, TYPE_CHECKING, Any
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
 from sqsqlite.cli.message_rows import received_row
+from sqsqlite.cli.receiving import Receiving
 from sqsqlite.cli.signals import end, handled_by
 from sqsqlite.errors import LeaseLost, SQSError
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from sqsqlite.cli.receive import Receiving
 
 _ATTRIBUTES = "SQSQLITE_ATTRIBUTES"
 _LEFT_OUT = "SQSQLITE_LEFT_OUT"
@@ -40,13 +39,13 @@ class Work:
         retry_after: seconds until a failed message is shown again; None leaves it to its timeout.
     """
 
-    def __init__(self, line: CommandLine, source: "Receiving", command: str, retry_after: int | None) -> None:
+    def __init__(self, line: CommandLine, source: Receiving, command: str, retry_after: int | None) -> None:
         self._line = line
         self._source = source
         self._command = command
         self._retry_after = retry_after
         self._running = False
-        self._starting = False  # the command runs perhaps, and is not known yet: nothing may be raised
+        self._starting = False  # the command may run already, and its process is unknown yet: raise nothing
         self._stopped_by = 0  # the signal that asked for the end
         self._stop_again = 0  # the one that asked again, while the command was starting
         self.done = 0
@@ -54,7 +53,7 @@ class Work:
         self.lost = 0
 
     def run(self, number: int | None) -> int:
-        """Handle `number` messages, or with None all there will be; tell how many there were.
+        """Handle `number` messages, with None all that will come; return how many were done.
 
         SIGINT or SIGTERM ends it once the running command has ended, at once where none runs.
 
@@ -94,7 +93,7 @@ class Work:
         try:
             self._settle(message, self._run_command(message))
         except LeaseLost as error:
-            # Somebody else has it, or had it: said, counted, and on to the next.
+            # Another consumer has or had the message: say so, count it, and go on to the next one.
             self._line.say(f"{message['MessageId']}: lost, {_LOST[error.reason]}")
             self.lost += 1
         except SQSError as error:
@@ -144,7 +143,7 @@ class Work:
                 raise
 
     def _start_command(self, message: dict[str, Any], body: IO[bytes]) -> "subprocess.Popen[bytes]":
-        """Start it without the attributes where the system does not take so long an environment."""
+        """Start the command; if its environment is too long for the system, without the attributes."""
         environment = self._environment(message)
         try:
             return self._popen(environment, body)
@@ -172,7 +171,7 @@ class Work:
 
     def _environment(self, message: dict[str, Any]) -> dict[str, str]:
         row = received_row(message)
-        # A command that runs in another's --exec inherits what was said of that one's message.
+        # A command inside another --exec inherits that one's variables: SQSQLITE_LEFT_OUT speaks of its message.
         inherited = {name: value for name, value in os.environ.items() if name != _LEFT_OUT}
         return {
             **inherited,
