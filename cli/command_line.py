@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import DEFAULT_PATH
-from sqsqlite.cli.screen import on_screen
+from sqsqlite.cli.screen import on_screen, one_line
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 _OPENING = ("synchronous", "compat", "limits", "busy_timeout", "adopt", "region")
 
 _NAMES_SHOWN = 5
+
+
+class Drawn(TypedDict):
+    """Whether progress is drawn, and with colours."""
+
+    shown: bool
+    coloured: bool
 
 
 class CommandLine:
@@ -163,6 +170,11 @@ class CommandLine:
         """Whether colours may be used on a terminal."""
         return not (self.options.get("no_color") or os.environ.get("NO_COLOR"))
 
+    @property
+    def progress_options(self) -> Drawn:
+        """The keyword arguments of `Progress`."""
+        return {"shown": not self.options.get("quiet"), "coloured": self.coloured}
+
     @cached_property
     def output(self) -> "Output":
         """Where the data goes, and in which form."""
@@ -195,8 +207,6 @@ class CommandLine:
 
     def say_problems(self, problems: Iterable[str]) -> None:
         """A line each, whatever the files are called."""
-        from sqsqlite.cli.output import one_line
-
         for problem in problems:
             self.say(f"problem: {one_line(problem)}")
 

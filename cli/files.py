@@ -1,6 +1,5 @@
 """The file as a whole: backup, restore, check, and messages as JSON lines."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -99,9 +98,11 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
 def _check(line: CommandLine, store: "Store", *, quick: bool, bodies: bool) -> "list[Finding]":
     from sqsqlite.operators import check as checks
 
-    progress = _Steps(shown=not line.options.get("quiet"))
+    progress = Progress(**line.progress_options)
     try:
-        return checks.check(store, quick=quick, bodies=bodies, progress=progress.begin)
+        return checks.check(
+            store, quick=quick, bodies=bodies, progress=lambda step: progress.draw(f"checking: {step}")
+        )
     finally:
         progress.clear()
 
@@ -148,7 +149,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
     from sqsqlite.operators import dump as dumps
     from sqsqlite.operators.dump_lines import DumpedMessage, to_row
 
-    progress = _Counted(io.BytesIO(), shown=not line.options.get("quiet"), done="dumped")
+    progress = Progress("dumped", **line.progress_options)
 
     damaged: list[str] = []
 
@@ -188,7 +189,7 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
     from sqsqlite.actions.caller import LOCAL
     from sqsqlite.operators import load as loads
 
-    progress = _Counted(source, shown=not line.options.get("quiet"), done="checked" if dry_run else "loaded")
+    progress = Progress("checked" if dry_run else "loaded", source, **line.progress_options)
     done = loads.Loaded()
 
     def tell(so_far: "Loaded") -> None:
@@ -218,33 +219,3 @@ def _tell(line: CommandLine, done: "Loaded", summary: str) -> None:
         )
     for warning in done.warnings:
         line.say(f"warning: {warning}")
-
-
-class _Counted(Progress):
-    """Messages, in another word than `sent`."""
-
-    def __init__(self, source: IO[bytes], *, shown: bool, done: str) -> None:
-        super().__init__(source, shown=shown)
-        self._done = done
-
-    @property
-    def summary(self) -> str:
-        return f"{self.count:,} {self._done} in {self.seconds:.1f} s"
-
-
-class _Steps(Progress):
-    """What is being looked at."""
-
-    def __init__(self, *, shown: bool) -> None:
-        super().__init__(io.BytesIO(), shown=shown)
-        self._step = ""
-
-    def begin(self, step: str) -> None:
-        """The next step."""
-        self._step = step
-        self._drawn = 0.0
-        self.advance(1)
-
-    @property
-    def summary(self) -> str:
-        return f"checking: {self._step}"

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -21,7 +20,7 @@ _TAILED = (
     _ID,
     Column("state", leave=2, width=9),
     Column("receive_count", "count", leave=1),
-    replace(_SENT_AT, leave=3),
+    _SENT_AT._replace(leave=3),
     _BODY,
 )
 _FOLLOW_SECONDS = 0.25

@@ -1,6 +1,5 @@
 """A move task of `sqsqlite redrive`: planned, begun, watched to its end, or cancelled."""
 
-import io
 import time
 from typing import TYPE_CHECKING
 
@@ -93,7 +92,7 @@ class MoveTask:
         Raises:
             DiskFull, Busy: it can't go on now. Whoever has the file open goes on when it can.
         """
-        progress = _Moved(count, shown=not self._line.options.get("quiet"))
+        progress = Progress("moved", total=count, **self._line.progress_options)
         moved_at = time.monotonic()
         try:
             while (state := self.state()).status == RUNNING:
@@ -134,20 +133,3 @@ class MoveTask:
             return
         moved = answer.approximate_number_of_messages_moved
         self._line.say(f"{self._source.name}: cancelled; {moved:,} of {count:,} moved, the others stay")
-
-
-class _Moved(Progress):
-    """Messages moved, of so many."""
-
-    def __init__(self, total: int, *, shown: bool) -> None:
-        super().__init__(io.BytesIO(), shown=shown)
-        self._total = total
-
-    @property
-    def part(self) -> float:
-        return self.count / self._total
-
-    @property
-    def summary(self) -> str:
-        rate = self.count / self.seconds if self.seconds else 0
-        return f"{self.count:,} of {self._total:,} moved ({rate:,.0f}/s)"

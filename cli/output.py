@@ -1,4 +1,4 @@
-"""Data on its way out: rows of short verbs and documents of the AWS CLI's, in the format asked for."""
+"""Prints data in the chosen format: rows of the short verbs, documents of the AWS CLI's commands."""
 
 import io
 import json
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.failures import Failure
-from sqsqlite.cli.printed import search
-from sqsqlite.cli.screen import on_screen
+from sqsqlite.cli.screen import on_screen, one_line
+from sqsqlite.cli.table import Column, cell_text, plain_columns
 
 if TYPE_CHECKING:
-    from sqsqlite.cli.table import Column, Table
+    from sqsqlite.cli.drawing import Drawing, Screen
 
 Row = Mapping[str, Any]
 
@@ -22,17 +22,17 @@ Row = Mapping[str, Any]
 class Output:
     """Prints data, and nothing else, to standard output or to a file.
 
-    A file or a pipe gets the data as it is. On a terminal the marks that would steer it are written out.
+    A file or a pipe gets the data as it is. On a terminal, characters that would steer it are escaped.
 
     Args:
         form: json, jsonl, table, csv, csv-safe or text; None lets the kind of data and the terminal decide.
         path: the file to write; None or "-" is standard output.
-        inputs: the files that are read, of which it is none.
+        inputs: the files that the command reads; the output must not be one of them.
         query: a compiled JMESPath expression, applied before anything is printed.
         coloured: whether a terminal may be shown colours.
 
     Attributes:
-        whole: nothing is left out of a table or cut for the screen: what is printed is deleted afterwards.
+        whole: a table is neither cut nor left out in parts, because its messages are deleted afterwards.
 
     Raises:
         Failure: the file can't be made, or must not be overwritten.
@@ -52,7 +52,8 @@ class Output:
         self._coloured = coloured
         self._query = query
         self._file: IO[str] | None = None
-        self._endless: Table | None = None
+        self._endless: Drawing | None = None
+        self._screen: Screen | None = None
         if path not in (None, "-"):
             from sqsqlite.cli.targets import check_target
 
@@ -64,21 +65,28 @@ class Output:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a human sees it as it comes."""
+        """Whether the data goes to a terminal."""
         return self._file is None and sys.stdout is not None and sys.stdout.isatty()
 
     @property
     def makes_tables(self) -> bool:
-        """Whether rows become a table, of which a human sees no more than there is room for."""
+        """Whether rows become a table."""
         return self._query is None and (self._form or ("table" if self.is_terminal else "")) == "table"
 
     @property
     def shows_tables(self) -> bool:
-        """Whether rows become a table on a terminal: words that explain it may follow."""
+        """Whether rows become a table on a terminal, so that words may explain it."""
         return self.is_terminal and self.makes_tables
 
+    @property
+    def has_screen(self) -> bool:
+        """Whether a table may take the whole terminal, which can go back to what it showed before."""
+        return self.shows_tables and os.environ.get("TERM") not in ("dumb", "unknown")
+
     def close(self) -> None:
-        """Flush, and close the file if there is one."""
+        """Flush, close the file if there is one, and give the terminal back."""
+        if self._screen is not None:
+            self._screen.close()
         if self._file is not None:
             self._file.close()
 
@@ -86,16 +94,16 @@ class Output:
     def _out(self) -> IO[str]:
         if self._file is not None:
             return self._file
-        if sys.stdout is None:  # Python's own answer to a closed descriptor
+        if sys.stdout is None:  # Python does this when the descriptor is closed
             raise Failure("standard output is closed")
         return sys.stdout
 
     def flush(self) -> None:
-        """Hand everything over."""
+        """Hand everything to the operating system."""
         self._out.flush()
 
     def sync(self) -> None:
-        """Hand everything over, and a file to the disk: what is deleted next is gone for good."""
+        """Flush, and sync a file to the disk: the messages are deleted next."""
         self.flush()
         try:
             number = self._out.fileno()
@@ -107,7 +115,7 @@ class Output:
     def rows(
         self,
         rows: Iterable[Row],
-        columns: "Sequence[Column]" = (),
+        columns: Sequence[Column] = (),
         *,
         endless: bool = False,
         default: str | None = None,
@@ -116,12 +124,12 @@ class Output:
         """Print rows: a table on a terminal, else a JSON object a line.
 
         Args:
-            rows: values that JSON knows; all rows have the same keys.
-            columns: those that a table and text show, in this order; () is all. The other formats show all always.
-            endless: they come one by one, so each is printed at once; a table on a terminal where columns are named,
-                in as many calls as there are.
-            default: the format where none was asked for, whatever the terminal.
-            names: the keys that rows would have: CSV without a row is their heading.
+            rows: JSON values; all rows have the same keys.
+            columns: of a table and of text, in this order; () is all of them. The other formats always have all.
+            endless: rows come one by one, and each is printed at once. On a terminal, rows with `columns` are one
+                table, however many calls print them.
+            default: the format unless the user chose one; None lets the terminal decide.
+            names: the keys of the rows: without a row, CSV prints them as its heading.
         """
         if endless:
             for row in rows:
@@ -132,15 +140,20 @@ class Output:
                 self.flush()
             return
         if self._query is not None:
-            self.document(search(self._query, list(rows)), queried=True)
+            self.document(self._searched(list(rows)), queried=True)
             return
         self._some_rows(rows, columns, default or ("table" if self.is_terminal else "jsonl"), names)
 
     def _one(self, row: Row) -> list[Any]:
-        return [row] if self._query is None else [search(self._query, row)]
+        return [row] if self._query is None else [self._searched(row)]
+
+    def _searched(self, data: Any) -> Any:
+        from sqsqlite.cli.printed import search
+
+        return search(self._query, data)
 
     def _some_rows(
-        self, rows: Iterable[Any], columns: "Sequence[Column]", default: str, names: Sequence[str] = ()
+        self, rows: Iterable[Any], columns: Sequence[Column], default: str, names: Sequence[str] = ()
     ) -> None:
         form = self._form or default
         if form == "json":
@@ -158,6 +171,14 @@ class Output:
         else:
             self._table(list(rows), columns)
 
+    def fill_screen(self, title: str, rows: Iterable[Row], columns: Sequence[Column]) -> None:
+        """Show a title and a table on the whole terminal, until `close`."""
+        from sqsqlite.cli.drawing import Screen
+
+        if self._screen is None:
+            self._screen = Screen(self._out, coloured=self._coloured)
+        self._screen.show(title, columns, _values(rows, columns))
+
     def document(self, value: Any, *, queried: bool = False) -> None:
         """Print one value as the AWS CLI prints it: JSON indented by four, nothing for an empty object.
 
@@ -165,7 +186,7 @@ class Output:
             queried: the JMESPath expression has been applied already.
         """
         if self._query is not None and not queried:
-            value = search(self._query, value)
+            value = self._searched(value)
         if value == {}:
             return
         form = self._form or "json"
@@ -179,7 +200,7 @@ class Output:
         else:
             rows = list(_rows_of(value))
             if form != "jsonl":
-                # The first row's keys are the columns: give it those of the others, too.
+                # The first row's keys are the columns: give it the keys of the others, too.
                 names = dict.fromkeys(name for row in rows if isinstance(row, Mapping) for name in row)
                 rows = [{**names, **row} if isinstance(row, Mapping) else row for row in rows]
             self._some_rows(rows, (), form)
@@ -210,72 +231,52 @@ class Output:
         if columns and not count:
             line(columns)
 
-    def _table(self, rows: list[Any], columns: "Sequence[Column]") -> None:
-        from sqsqlite.cli.table import Table, plain_columns
-
+    def _table(self, rows: list[Any], columns: Sequence[Column]) -> None:
         if rows:
             first = list(rows[0]) if isinstance(rows[0], Mapping) else ["value"]
-            columns = columns or plain_columns(first)
-            self._table_lines(Table(columns, self._width), rows, heading=True)
+            self._draw(self._drawing(columns or plain_columns(first)), rows)
+
+    def _endless_table(self, row: Row, columns: Sequence[Column]) -> None:
+        if self._endless is None:
+            self._endless = self._drawing(columns)
+        self._endless.width = self.width
+        self._draw(self._endless, [row])
 
     @property
-    def _width(self) -> int | None:
+    def width(self) -> int | None:
+        """The terminal's columns; None where nothing is left out or cut."""
         import shutil
 
         return shutil.get_terminal_size().columns if self.is_terminal and not self.whole else None
 
-    def _endless_table(self, row: Row, columns: "Sequence[Column]") -> None:
-        from sqsqlite.cli.table import Table
+    def _drawing(self, columns: Sequence[Column]) -> "Drawing":
+        from sqsqlite.cli.drawing import Drawing  # loads Rich, for tables alone
 
-        begins = self._endless is None
-        table = self._endless = self._endless or Table(columns, None)
-        table.width = self._width
-        self._table_lines(table, [row], heading=begins)
+        return Drawing(columns, self.width)
 
-    def _table_lines(self, table: "Table", rows: list[Any], *, heading: bool) -> None:
-        names = [column.name for column in table.columns]
-        for line in table.lines([_cells(row, names) for row in rows]):
-            # The cells hold no mark that steers a terminal any more, and these are ours.
-            self._out.write((_bold(line) if heading and self.is_terminal and self._coloured else line) + "\n")
-            heading = False
+    def _draw(self, drawing: "Drawing", rows: list[Any]) -> None:
+        for line in drawing.lines(_values(rows, drawing.columns), bold=self.is_terminal and self._coloured):
+            self._out.write(line + "\n")
 
 
-def cell_text(value: Any) -> str:
-    """A value as one cell: empty for None, JSON for what has parts."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else _compact(value)
-
-
-# How a text begins that spreadsheets take for a formula; some of them pass over the white space before it.
+# Spreadsheets take a text that begins so for a formula; some of them skip the white space before it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def _no_formula(value: Any) -> str:
-    """A cell that a spreadsheet shows as it is: a text that would be a formula has an apostrophe before it."""
+    """A cell that a spreadsheet shows as it is: an apostrophe before a text keeps it from being a formula."""
     text = cell_text(value)
     return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
-
-
-def one_line(text: str) -> str:
-    """Text with its control characters written out: a body can neither break the line nor steer the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(mark if mark.isprintable() else _ESCAPES.get(mark) or _escaped(mark) for mark in text)
-
-
-_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-
-
-def _escaped(mark: str) -> str:
-    return mark.encode("unicode_escape").decode("ascii")
 
 
 def _text_line(row: Any, columns: Sequence[str]) -> str:
     names = list(columns) or (list(row) if isinstance(row, Mapping) else ["value"])
     return "\t".join(one_line(cell_text(value)) for value in _cells(row, names))
+
+
+def _values(rows: Iterable[Any], columns: Sequence[Column]) -> list[list[Any]]:
+    names = [column.name for column in columns]
+    return [_cells(row, names) for row in rows]
 
 
 def _cells(row: Any, columns: Sequence[str]) -> list[Any]:
@@ -301,7 +302,3 @@ def _compact(value: Any) -> str:
 
 def _indented(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=4)
-
-
-def _bold(text: str) -> str:
-    return f"\x1b[1m{text}\x1b[0m"

@@ -1,71 +1,99 @@
-"""A line on the terminal that tells how far a long command is: on standard error, so data passes it by."""
+"""A line on the terminal that shows how far a long command is: on standard error, so that data passes it by."""
 
 import os
 import stat
 import sys
 import time
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-_BAR = 24
+if TYPE_CHECKING:
+    import rich.progress
 
 
 class Progress:
-    """How much was done, at which rate, and of a file how much of it was read.
+    """Counts what is done, and shows it on a line that Rich draws. Rich is loaded for the first line.
 
     Args:
-        source: the input; a regular file has a size, so it gets a bar.
-        shown: False draws nothing.
+        done: the word for a thing that is done: sent, loaded.
+        source: the input; the bar shows how much of a regular file was read.
+        total: the number of things, if it is known; then the bar shows how many of them are done.
+        shown: False draws nothing, and neither does a standard error that is not a terminal.
+        coloured: whether the bar may have colours.
     """
 
-    def __init__(self, source: IO[bytes], *, shown: bool) -> None:
+    def __init__(
+        self,
+        done: str = "",
+        source: IO[bytes] | None = None,
+        *,
+        total: int = 0,
+        shown: bool,
+        coloured: bool = True,
+    ) -> None:
         self.count = 0
+        self._done = done
         self._source = source
         self._size = _size(source)
-        self._shown = shown and sys.stderr.isatty()
-        self._started = time.monotonic()
-        self._drawn = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Since the start."""
-        return time.monotonic() - self._started
+        self._total = total
+        self._shown = shown and sys.stderr is not None and sys.stderr.isatty()
+        self._coloured = coloured
+        self._line: rich.progress.Progress | None = None
+        self._started = self._drawn = time.monotonic()
 
     @property
     def summary(self) -> str:
         """The count and the rate, in words."""
-        rate = self.count / self.seconds if self.seconds else 0
-        return f"{self.count:,} sent in {self.seconds:.1f} s ({rate:,.0f}/s)"
+        seconds = time.monotonic() - self._started
+        rate = f"{self.count / seconds if seconds else 0:,.0f}/s"
+        if self._total:
+            return f"{self.count:,} of {self._total:,} {self._done} ({rate})"
+        return f"{self.count:,} {self._done} in {seconds:.1f} s ({rate})"
 
     def advance(self, count: int) -> None:
-        """Count so many more, and draw the line anew, ten times a second at most."""
+        """Count `count` more things, and draw the line anew, ten times a second at most."""
         self.count += count
         if self._shown and time.monotonic() - self._drawn > 0.1:
             self._drawn = time.monotonic()
-            sys.stderr.write(f"\r{self._bar()}{self.summary}\x1b[K")
-            sys.stderr.flush()
+            read = self._source.tell() / self._size if self._source and self._size else None
+            self.draw(self.summary, self.count / self._total if self._total else read)
+
+    def draw(self, text: str, part: float | None = None) -> None:
+        """Replace the line.
+
+        Args:
+            part: 0 to 1, shown as a bar; None: no bar.
+        """
+        if not self._shown:
+            return
+        if self._line is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            bar = [] if part is None else [BarColumn(bar_width=24), TextColumn("{task.percentage:3.0f}%")]
+            self._line = Progress(
+                *bar,
+                TextColumn("{task.description}", markup=False),
+                console=Console(stderr=True, color_system="auto" if self._coloured else None),
+                auto_refresh=False,  # no thread
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._line.add_task("", total=1.0)
+            self._line.start()
+        self._line.update(self._line.task_ids[0], completed=part, description=text, refresh=True)
 
     def clear(self) -> None:
-        """Take the line away again."""
-        if self._shown and self._drawn:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    @property
-    def part(self) -> float | None:
-        """How much of the whole is done, 0 to 1; None where nobody knows."""
-        return self._source.tell() / self._size if self._size else None
-
-    def _bar(self) -> str:
-        if self.part is None:
-            return ""
-        part = min(1.0, self.part)
-        return f"[{'#' * round(part * _BAR):<{_BAR}}] {part:4.0%}  "
+        """Take the line away."""
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
 
 
 def _size(source: Any) -> int:
     """Bytes of a regular file, 0 of anything else."""
     try:
         status = os.fstat(source.fileno())
-    except OSError:  # io.UnsupportedOperation is one: no file at all
+    except (AttributeError, OSError):  # no input, or one that is not a file (io.UnsupportedOperation)
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -1,11 +1,23 @@
-"""Text on its way to a human's eyes: marks that steer a terminal, or turn what it shows around, are written out."""
+"""Text that people read. No message can steer the terminal or reverse what it shows."""
 
 import re
 
-# C0 but the tab and the line's end, DEL, C1, and what Unicode has to change the direction of writing.
+# C0 except tab and line end, DEL, C1, and Unicode's controls of the writing direction.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def on_screen(text: str) -> str:
-    r"""The text with each of these marks as `\u` and four hexadecimal digits: within JSON the same value."""
+    r"""Write each of these characters as `\u` and four hexadecimal digits: within JSON the same value."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """Escape every character that has no glyph of its own, line ends among them: the text stays on its line."""
+    if text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() else _ESCAPES.get(mark) or _escaped(mark) for mark in text)
+
+
+def _escaped(mark: str) -> str:
+    return mark.encode("unicode_escape").decode("ascii")

@@ -105,7 +105,7 @@ def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
     from sqsqlite.cli.progress import Progress
 
     stream = sys.stdin.buffer
-    progress = Progress(stream, shown=not line.options.get("quiet"))
+    progress = Progress("sent", stream, **line.progress_options)
 
     def sent_rows() -> Iterator[dict[str, Any]]:
         for portion in records(stream, separator):

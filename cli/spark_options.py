@@ -16,6 +16,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine, no_such_queue
 from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.progress import Progress
 from sqsqlite.cli.signals import end, handled_by
 
 if TYPE_CHECKING:
@@ -81,17 +82,13 @@ class Watch:
     """Says what a long run is at, and what it took."""
 
     def __init__(self, line: CommandLine) -> None:
-        self._line = line
-        self._drawn = False
-        self._shown = not line.options.get("quiet") and sys.stderr.isatty()
+        self._status = Progress(**line.progress_options)
         self._started = time.monotonic()
         self.spark_seconds = 0.0
 
     def at(self, what: str) -> None:
         """On a terminal: what it is at."""
-        if self._shown:
-            self._drawn = True
-            click.echo(f"\r{what} ...\x1b[K", err=True, nl=False)
+        self._status.draw(f"{what} ...")
 
     def took(self, facts: "Facts") -> None:
         """On a terminal: how many files and messages the snapshot holds by now."""
@@ -100,9 +97,7 @@ class Watch:
 
     def clear(self) -> None:
         """Take the line away again."""
-        if self._drawn:
-            self._drawn = False
-            click.echo("\r\x1b[K", err=True, nl=False)
+        self._status.clear()
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,6 @@ from sqsqlite.cli.keys import Wait, quit_key
 from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.queues import counts_columns, target_name
-from sqsqlite.cli.screen import on_screen
 from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
@@ -85,6 +84,9 @@ def _stats_row(found: "QueueStatistics") -> dict[str, Any]:
     }
 
 
+_TOP = (*counts_columns(), *_RATES)
+
+
 @click.command("top")
 @click.option("--once", is_flag=True, help="Show it once, with the rates of one interval, and end.")
 @click.option("--sort", type=click.Choice(list(_SORTS)), default="visible", show_default=True)
@@ -97,18 +99,18 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
       sqsqlite top
       sqsqlite top --once --output json
 
-    Rates are messages a second since the last refresh. Where there is no terminal, plain text one below the other.
-    q ends it, and so does Ctrl-C.
+    Rates are messages a second since the last refresh. Without a terminal, each refresh prints another table below the
+    last one. q ends it, and so does Ctrl-C.
     """
-    screen = line.output.is_terminal and not once and "output" not in line.options
+    whole_screen = line.output.has_screen and not once and "output" not in line.options
     with quit_key() as wait:
         for rows in _refreshed(line, interval, wait):
             rows.sort(key=lambda row: row[_SORTS[sort]], reverse=sort != "name")
-            if screen:
-                click.clear()
-                path = on_screen(str(line.path))
-                click.echo(f"{path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}  (q ends it)\n")
-            line.output.rows(rows, [*counts_columns(), *_RATES], default="table")
+            if whole_screen:
+                title = f"{line.path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}  (q ends it)"
+                line.output.fill_screen(title, rows, _TOP)
+                continue
+            line.output.rows(rows, _TOP, default="table")
             line.output.flush()
             if once:
                 return

@@ -13,7 +13,7 @@ from sqsqlite.cli.verbs import VERBS
 from sqsqlite.errors import by_query_code
 from tests.packaging.checkout import ROOT
 
-HEAVY = ("alembic", "boto3", "jmespath", "msgspec", "pysqlite3", "sqlalchemy", "sqlite3")
+HEAVY = ("alembic", "boto3", "jmespath", "msgspec", "pysqlite3", "rich", "sqlalchemy", "sqlite3")
 
 
 def test_every_command_has_help_with_an_example(run, verb):
@@ -102,6 +102,8 @@ def test_every_named_home_is_a_command(verb):
         (["create", "orders"], {"msgspec", "pysqlite3"}),
         (["send", "orders", "hi", "--create"], {"msgspec", "pysqlite3"}),
         (["create-queue", "--queue-name", "orders"], {"msgspec", "pysqlite3"}),
+        (["send", "orders", "hi", "--create", "--output", "csv"], {"msgspec", "pysqlite3"}),
+        (["send", "orders", "hi", "--create", "--output", "table"], {"msgspec", "pysqlite3", "rich"}),
     ],
     ids=lambda part: " ".join(
         part if isinstance(part, list) else sorted(part)

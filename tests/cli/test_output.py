@@ -5,12 +5,14 @@ import io
 import json
 
 import pytest
+from rich.cells import cell_len
 
 from sqsqlite.cli.aws_text import text_lines
+from sqsqlite.cli.drawing import Drawing
 from sqsqlite.cli.output import Output
 from sqsqlite.cli.queues import counts_columns
 from sqsqlite.cli.stats import _ACTIVITY
-from sqsqlite.cli.table import Column, Table, age, screen_width
+from sqsqlite.cli.table import Column, age
 
 ROWS = [
     {"name": "a", "count": 1, "parts": {"x": "y"}, "none": None},
@@ -98,13 +100,13 @@ def test_rows_that_come_endlessly_are_printed_one_by_one(printed, capsys):
 
 
 def table(columns, rows, width):
-    return list(Table(columns, width).lines(rows))
+    return list(Drawing(columns, width).lines(rows))
 
 
 def test_a_table_that_is_too_wide_cuts_the_widest_text_that_may_be_cut():
     columns = [Column("id"), Column("body", cut=True), Column("remark", cut=True)]
     lines = table(columns, [["12345", "x" * 1000, "short"], ["1", "☂" * 50, "y" * 30]], 70)
-    assert max(map(screen_width, lines)) == 70
+    assert max(map(cell_len, lines)) == 70
     assert lines[1].startswith("12345  xxx")
     assert lines[1].endswith("…  short")
     assert lines[2].endswith("y" * 30)
@@ -130,7 +132,7 @@ def test_headings_and_ids_are_never_cut_whatever_the_width(width, name):
         "a-queue-with-a-longer-name-failed",
     ]
     heading, line = table(STATISTICS, [row], width)
-    assert max(screen_width(heading), screen_width(line)) <= width
+    assert max(cell_len(heading), cell_len(line)) <= width
     assert "…" not in heading + line
     assert line.split()[:3] == [name, "12345", "678"]
     assert heading.split()[:3] == ["queue", "visible", "flight"]
@@ -149,7 +151,7 @@ def test_the_least_important_columns_are_left_out_first():
 
 
 def test_rows_that_come_one_by_one_have_one_heading_and_stand_below_each_other():
-    found = Table([Column("state", width=9), Column("body", cut=True)], 40)
+    found = Drawing([Column("state", width=9), Column("body", cut=True)], 40)
     lines = [line for row in (["visible", "a"], ["in flight", "b"]) for line in found.lines([row])]
     assert lines == ["state      body", "visible    a", "in flight  b"]
 
@@ -178,7 +180,35 @@ def test_an_age_is_told_in_the_unit_that_fits(seconds, text):
 
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("größe", 5), ("日本", 4), ("e\u0301", 1)])
 def test_width_is_what_a_terminal_shows(text, width):
-    assert screen_width(text) == width
+    """The next column begins where the heading's does, and half a wide character is never shown."""
+    heading, line = table([Column("body", cut=True, width=9), Column("id")], [[text, "x"]], None)
+    assert line == text + " " * (11 - width) + "x"
+    assert heading == "body" + " " * 7 + "id"
+
+
+@pytest.mark.parametrize("width", range(1, 40))
+def test_a_cut_text_never_ends_in_half_a_character(width):
+    heading, line = table([Column("id"), Column("body", cut=True)], [["12", "日本語" * 20]], width)
+    assert heading == "id  body"
+    assert line.startswith("12  日")
+    assert line.endswith("…")
+    assert cell_len(line) <= max(width, 10)
+
+
+def test_markup_in_a_body_is_text(printed):
+    body = "[bold red]:smile:[/] [link=http://example.com]x[/link] \x1b[31m"
+    shown = printed([{"body": body}], "table")
+    assert shown == "body\n" + body.replace("\x1b", r"\x1b") + "\n"
+
+
+def test_a_table_in_a_pipe_is_not_cut(printed):
+    rows = [{"message_id": "1", "body": "x" * 100_000}, {"message_id": "2", "body": "short"}]
+    heading, long, short = printed(rows, "table").splitlines()
+    assert (heading, long, short) == (
+        "message_id  body",
+        "1           " + "x" * 100_000,
+        "2           short",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,22 @@
 """`stats` and `top`: exact counts, activity over the turn of a minute, rates, and the key that ends it."""
 
+import io
 import os
 import pty
+import signal
 import subprocess
 import sys
+import termios
 from dataclasses import replace
 
 import pytest
 
 import sqsqlite
 from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.drawing import Screen
 from sqsqlite.cli.keys import quit_key
 from sqsqlite.cli.stats import _refreshed, _top_row
+from sqsqlite.cli.table import Column
 
 COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
 
@@ -111,20 +116,67 @@ def test_q_ends_the_wait_and_other_keys_do_not(monkeypatch):
     os.close(ours)
 
 
-def test_q_ends_top_on_a_terminal(path, sqs):
+@pytest.fixture
+def top(path, sqs):
+    """`top` on a terminal of 80 by 24: the process, once it shows a queue, what it showed, and our end."""
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    command = [*COMMAND, "--db", path, "top", "--interval", "0.1"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     process = subprocess.Popen(
-        [*COMMAND, "--db", path, "top", "--interval", "0.1"], stdin=theirs, stdout=theirs, stderr=theirs
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**environment, "TERM": "xterm"}
     )
     os.close(theirs)
     shown = b""
     while b"orders" not in shown:
         shown += os.read(ours, 4096)
-    os.write(ours, b"q")
+    yield process, shown.decode(), ours
+    os.close(ours)
+
+
+def rest_of(terminal):
+    shown = b""
     try:
-        while os.read(ours, 4096):
-            pass
+        while part := os.read(terminal, 4096):
+            shown += part
     except OSError:
         pass  # how Linux tells that nobody holds the other end any more
+    return shown.decode()
+
+
+OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
+NO_CURSOR, CURSOR = "\x1b[?25l", "\x1b[?25h"
+
+
+def test_q_ends_top_on_a_terminal(top):
+    process, shown, terminal = top
+    assert OTHER_SCREEN in shown
+    assert NO_CURSOR in shown
+    os.write(terminal, b"q")
+    rest = rest_of(terminal)
     assert process.wait() == 0
-    os.close(ours)
+    assert OWN_SCREEN in rest
+    assert CURSOR in rest
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_top_and_the_terminal_is_as_before(top, number, code):
+    process, _, terminal = top
+    process.send_signal(number)
+    rest = rest_of(terminal)
+    assert process.wait() == code
+    assert OWN_SCREEN in rest
+    assert CURSOR in rest
+
+
+def test_top_says_how_many_queues_the_screen_has_no_lines_for():
+    out = io.StringIO()
+    screen = Screen(out, coloured=False)
+    screen.console.size = (60, 10)
+    screen.show("a\x1b[31mtitle", [Column("queue")], [[f"queue-{n}"] for n in range(100)])
+    screen.close()
+    shown = out.getvalue()
+    assert r"a\u001b[31mtitle" in shown
+    assert "queue-5 " in shown
+    assert "queue-6 " not in shown
+    assert "and 94 more" in shown

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sqsqlite
 
-HEAVY = {"alembic", "boto3", "botocore", "click", "jmespath", "pyspark", "sqlalchemy", "uvicorn"}
+HEAVY = {"alembic", "boto3", "botocore", "click", "jmespath", "pyspark", "rich", "sqlalchemy", "uvicorn"}
 # SQLAlchemy and Alembic take longer to load than a send takes; only the command itself may need Click.
 COMMAND_MAY_LOAD = {"click"}
 

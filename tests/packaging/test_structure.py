@@ -35,6 +35,7 @@ HEAVY = {
     "click": {"cli"},
     "jmespath": set(),
     "pyspark": set(),
+    "rich": {"cli"},
     "sqlalchemy": {"migrations"},
     "uvicorn": {"serve"},
 }

@@ -1,0 +1,61 @@
+"""The line on standard error that shows how far a command is: on a terminal alone, and gone at the end."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
+LINES = 20_000
+
+
+@pytest.fixture
+def terminal():
+    """`terminal("send", "orders", "-", ...)` runs the command with standard error on a terminal: what that shows."""
+
+    def run(*words, **options):
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
+        process = subprocess.Popen([*COMMAND, *words], stderr=theirs, env=environment, **options)
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:
+            pass  # how Linux tells that nobody holds the other end any more
+        os.close(ours)
+        assert process.wait() == 0
+        return shown.decode()
+
+    return run
+
+
+@pytest.fixture
+def lines(tmp_path):
+    file = tmp_path / "lines"
+    file.write_text("".join(f"{number}\n" for number in range(LINES)))
+    return file
+
+
+@pytest.mark.slow
+def test_a_file_has_a_bar_that_is_gone_at_the_end(terminal, sqs, path, lines):
+    with lines.open("rb") as source:
+        shown = terminal("--db", str(path), "send", "orders", "-", stdin=source)
+    assert "━" in shown
+    assert "% " in shown
+    assert "\x1b[?25l" in shown
+    assert shown.index("\x1b[?25l") < shown.rindex("\x1b[?25h")
+    assert f"{LINES:,} sent in " in shown.rpartition("\x1b[2K")[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["--quiet"], ["--no-color"]])
+def test_quiet_shows_none_and_no_color_has_no_colours(terminal, sqs, path, lines, words):
+    with lines.open("rb") as source:
+        shown = terminal("--db", str(path), *words, "send", "orders", "-", stdin=source)
+    assert "\x1b[3" not in shown.replace("\x1b[?25", "")
+    assert ("━" in shown) is ("--quiet" not in words)
+    assert shown == "" or "--quiet" not in words
