@@ -27,6 +27,9 @@ from sqsqlite.errors import SQSQLiteError
 
 __all__ = ["main"]
 
+# No space, a used-up quota, a process's limit on the size of files.
+_OUT_OF_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
 
 class Verbs(click.Group):
     """The verbs of the table, each loaded when it is used."""
@@ -94,9 +97,7 @@ def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
         raise Failure("", INTERRUPTED) from error
     except OSError as error:
         if error.errno != errno.EPIPE:
-            from sqsqlite.store.full import OUT_OF_ROOM
-
-            name = "DiskFull" if error.errno in OUT_OF_ROOM else type(error).__name__
+            name = "DiskFull" if error.errno in _OUT_OF_ROOM else type(error).__name__
             raise Failure(f"{name}: {error}") from error
         leave_quietly()
         raise Failure("", PIPE_CLOSED) from error

@@ -1,6 +1,5 @@
 """`sqsqlite keys`: the access keys of `sqsqlite serve`."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,13 +7,12 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
-from sqsqlite.cli.private_files import advise_privacy
 from sqsqlite.cli.queues import yes_option
 from sqsqlite.cli.since import LengthType
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 
 if TYPE_CHECKING:
-    from sqsqlite.access.keys import Credentials, NewKey
+    from sqsqlite import NewKey, Session
 
 _HOUR = 3_600
 
@@ -28,7 +26,7 @@ def keys() -> None:
       sqsqlite keys add --account 111122223333 --user worker
       sqsqlite keys list
 
-    As soon as there is a key, requests must be signed with one. Whoever can read the file can read the secrets.
+    While the file has a key, requests must be signed with one. Every user who can read the file can read the secrets.
     """
 
 
@@ -51,10 +49,7 @@ def add(line: CommandLine, account: str, user: str) -> None:
 
     A running server takes it at once.
     """
-    store = line.open(create=True)
-    from sqsqlite.access.keys import add_key
-
-    _print_secret(line, store.write(add_key, account, user))
+    _print_secret(line, line.open(create=True).keys.add(account, user))
 
 
 @keys.command("list")
@@ -65,11 +60,7 @@ def list_(line: CommandLine) -> None:
     \b
       sqsqlite keys list
     """
-    store = line.open()
-    from sqsqlite.access.keys import list_keys
-
-    with store.reading() as connection:
-        found = list_keys(connection)
+    found = line.sqs.keys.list()
     if not found:
         line.say("no keys: a server started now takes unsigned requests, and listens on loopback alone")
     line.print_rows(
@@ -92,7 +83,7 @@ def list_(line: CommandLine) -> None:
     metavar="SECONDS",
     default=_HOUR,
     show_default=True,
-    help="How long the old key goes on; 0: it ends at once.",
+    help="How long the old key goes on; 0 ends it at once.",
 )
 @click.pass_obj
 def rotate(line: CommandLine, access_key_id: str, grace: int) -> None:
@@ -104,10 +95,7 @@ def rotate(line: CommandLine, access_key_id: str, grace: int) -> None:
 
     The new key has the old one's account and user. Its secret is printed for the only time.
     """
-    store = line.open()
-    from sqsqlite.access.keys import rotate_key
-
-    _print_secret(line, store.write(rotate_key, access_key_id, grace))
+    _print_secret(line, line.sqs.keys.rotate(access_key_id, grace))
     line.say(f"{access_key_id}: ends {f'in {grace:,} seconds' if grace else 'now'}")
 
 
@@ -123,11 +111,9 @@ def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
 
     Its account and their queues stay.
     """
-    store = line.open()
-    from sqsqlite.access.keys import remove_key
-
+    sqs = line.sqs
     line.confirm(f"remove the key {access_key_id}", yes=yes)
-    store.write(remove_key, access_key_id)
+    sqs.keys.remove(access_key_id)
     line.say(f"{access_key_id}: removed")
 
 
@@ -162,14 +148,8 @@ def session(
 
     They act as the key's account and user, and end with the key if that ends first. Nothing is written to the file.
     """
-    from sqsqlite.access.keys import find_credentials, no_such_key
-    from sqsqlite.access.sessions import make_session
-
-    parent = None if key_file is None else _in_file(key_file, access_key_id)
-    parent = parent or find_credentials(line.open(), access_key_id)
-    if parent is None:
-        raise no_such_key(access_key_id)
-    made = make_session(access_key_id, parent, duration, time.time())
+    made = None if key_file is None else _in_file(key_file, access_key_id, duration)
+    made = made or line.sqs.keys.session(access_key_id, duration)
     if export:
         click.echo(f"export AWS_ACCESS_KEY_ID={made.access_key_id}")
         click.echo(f"export AWS_SECRET_ACCESS_KEY={made.secret_access_key}")
@@ -187,10 +167,10 @@ def session(
     )
 
 
-def _in_file(path: Path, access_key_id: str) -> "Credentials | None":
-    from sqsqlite.access.key_file import KeyFile
+def _in_file(path: Path, access_key_id: str, duration: int) -> "Session | None":
+    from sqsqlite import key_file_session
 
-    return KeyFile(path).find(access_key_id)
+    return key_file_session(path, access_key_id, duration)
 
 
 def _print_secret(line: CommandLine, key: "NewKey") -> None:
@@ -204,4 +184,4 @@ def _print_secret(line: CommandLine, key: "NewKey") -> None:
             }
         ]
     )
-    advise_privacy(line, line.path)
+    line.advise_privacy(line.path)

@@ -236,7 +236,7 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
     parameters = _parameters(fields, given)
     client = line.client(create=verb in _CREATING)
     for name in _ARNS & parameters.keys():
-        parameters[name] = _arn(parameters[name], line.open().settings.region)
+        parameters[name] = _arn(parameters[name], line.sqs.region)
     with line.naming(parameters.get("QueueUrl") or parameters.get("QueueName")):
         if in_pages and not parameters.keys() & {"MaxResults", "NextToken"}:
             pages = client.get_paginator(verb.replace("-", "_")).paginate(

@@ -16,11 +16,9 @@ from sqsqlite.cli.screen import on_screen, one_line
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
-    from sqsqlite import SQS, Queue
-    from sqsqlite.api.client import Client
+    from sqsqlite import SQS, Client, Queue
     from sqsqlite.cli.output import Output
     from sqsqlite.cli.table import Column
-    from sqsqlite.store.store import Store
 
 _OPENING = ("synchronous", "compat", "limits", "busy_timeout", "adopt", "region")
 
@@ -43,7 +41,7 @@ class CommandLine:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
-        self._store: Store | None = None
+        self._sqs: SQS | None = None
 
     @property
     def path(self) -> Path:
@@ -57,7 +55,7 @@ class CommandLine:
 
     # --- the file
 
-    def open(self, *, create: bool = False) -> "Store":
+    def open(self, *, create: bool = False) -> "SQS":
         """Open the file, once a run.
 
         Args:
@@ -67,16 +65,16 @@ class CommandLine:
             Failure: there is none, and `create` is False: a verb that reads makes nothing.
             StoreError: the file can't be used as it is.
         """
-        if self._store is None:
+        if self._sqs is None:
             self.say_path()
             if self.options.get("out"):
                 _ = self.output  # a path that can't be written is told before anything is done
             if not (create or self.exists):
                 raise self.missing()
-            from sqsqlite.actions.opening import open_store
+            from sqsqlite import connect
 
-            self._store = open_store(self.path, **self.connect_options)
-        return self._store
+            self._sqs = connect(self.path, **self.connect_options)
+        return self._sqs
 
     @property
     def exists(self) -> bool:
@@ -92,19 +90,10 @@ class CommandLine:
             FAILED,
         )
 
-    @cached_property
+    @property
     def sqs(self) -> "SQS":
-        """The Python door on the file, which must exist."""
-        from sqsqlite import SQS
-
-        return SQS(self.open())
-
-    @cached_property
-    def sqs_or_new(self) -> "SQS":
-        """The Python door on the file, which is made if there is none."""
-        from sqsqlite import SQS
-
-        return SQS(self.open(create=True))
+        """The open file, which must exist."""
+        return self.open()
 
     def queue(self, name: str) -> "Queue":
         """An existing queue by name, URL or ARN.
@@ -131,16 +120,14 @@ class CommandLine:
             raise no_such_queue(queue, self.path, names) from error
 
     def client(self, *, create: bool = False) -> "Client":
-        """The boto3-shaped door on the file."""
-        from sqsqlite.api.client import Client
-
-        return Client(self.open(create=create))
+        """A client like boto3's on the open file."""
+        return self.open(create=create).client
 
     def close_file(self) -> None:
         """Close the file; what asks for it next opens it again."""
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+        if self._sqs is not None:
+            self._sqs.close()
+            self._sqs = None
 
     def close(self) -> None:
         """Close what was opened. A second call does nothing."""
@@ -209,6 +196,11 @@ class CommandLine:
         """A line each, whatever the files are called."""
         for problem in problems:
             self.say(f"problem: {one_line(problem)}")
+
+    def advise_privacy(self, path: Path) -> None:
+        """Warn if other users can read a file that holds secrets."""
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            self.say(f"{path}: others can read these secrets: chmod 600 is advised")
 
     def say_path(self) -> None:
         """With --verbose: which file is used."""

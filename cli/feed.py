@@ -16,8 +16,7 @@ from sqsqlite.cli.signals import put_off
 from sqsqlite.errors import CommitInDoubt, SQSError, SQSQLiteError
 
 if TYPE_CHECKING:
-    from sqsqlite import SQS, Queue
-    from sqsqlite.api.message import SentMessage
+    from sqsqlite import SQS, Queue, SentMessage
 
 _READ_BYTES = 1 << 20
 _MESSAGES_A_COMMIT = 500

@@ -1,4 +1,4 @@
-"""The file as a whole: backup, restore, check, and messages as JSON lines."""
+"""The file as a whole: backup, restore, check, dump, load, and its schema version."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +14,7 @@ from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.screen import on_screen
 
 if TYPE_CHECKING:
-    from sqsqlite.operators.check import Finding
-    from sqsqlite.operators.load import Loaded
-    from sqsqlite.store.store import Store
+    from sqsqlite import Finding, Loaded
 
 _PATH = click.Path(path_type=Path)
 
@@ -32,13 +30,10 @@ def backup(line: CommandLine, target: Path, force: bool) -> None:
       sqsqlite backup orders.backup
       sqsqlite backup /mnt/nightly.backup --force
 
-    The copy is one file and one instant, messages in flight and all. It has its name only when it is whole and synced:
-    an interrupted backup leaves the one before. `sqsqlite restore` makes a file of queues of it.
+    The copy is one file and shows one instant, messages in flight included. It gets its name when it is whole and
+    synced, so an interrupted backup leaves the one before. `sqsqlite restore` makes a file of queues from it.
     """
-    store = line.open()
-    from sqsqlite.operators import backup as backups
-
-    size_bytes = backups.backup(store, target, replace=force)
+    size_bytes = line.sqs.backup(target, replace=force)
     line.print_rows([{"backup": str(target), "bytes": size_bytes}])
 
 
@@ -52,14 +47,14 @@ def restore(line: CommandLine, source: Path, target: Path | None) -> None:
     \b
       sqsqlite restore orders.backup orders-restored.db
 
-    Only where there is no file yet: FILE, else the one of --db. The backup's integrity is checked first. Receipt
-    handles from before the backup are not valid in the new file; what was in flight is visible in it at once.
+    FILE (default: the file of --db) must not exist. The backup's integrity is checked first. Receipt handles from
+    before the backup are not valid in the new file, and messages that were in flight are visible in it at once.
     """
     line.say_path()
-    from sqsqlite.operators import backup as backups
+    import sqsqlite
 
     target = target or line.path
-    size_bytes = backups.restore(source, target)
+    size_bytes = sqsqlite.restore(source, target)
     line.print_rows([{"file": str(target), "bytes": size_bytes}])
 
 
@@ -79,39 +74,34 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
       sqsqlite check --bodies
       sqsqlite check --set-aside damaged.jsonl
 
-    SQLite's own checks, then what must hold between queues, messages, leases and counts. May run while the file is in
-    use. Prints what is wrong and what to do about it, a line each, and exits with 1 if there is something.
+    Runs SQLite's own checks, then checks queues, messages, leases and counts against each other. The file may be in
+    use. Prints a line for each finding, with what to do about it, and exits with 1 if there is one.
 
     --set-aside writes each damaged message to FILE, as JSON lines with what can be read of it, bytes in Base64. It
     syncs FILE, then deletes the messages. Where pages of the file are damaged it changes nothing.
     """
-    store = line.open()
-    found = _check(line, store, quick=quick, bodies=bodies)
-    if set_aside is not None and found and _set_aside(line, store, set_aside, yes=yes):
-        found = _check(line, store, quick=quick, bodies=bodies)
+    found = _check(line, quick=quick, bodies=bodies)
+    if set_aside is not None and found and _set_aside(line, set_aside, yes=yes):
+        found = _check(line, quick=quick, bodies=bodies)
     line.print_rows(({"finding": one.what, "what_to_do": one.advice} for one in found), endless=True)
     if found:
         raise Failure(f"{line.path}: {len(found)} {'finding' if len(found) == 1 else 'findings'}", FAILED)
     line.say(f"{line.path}: sound")
 
 
-def _check(line: CommandLine, store: "Store", *, quick: bool, bodies: bool) -> "list[Finding]":
-    from sqsqlite.operators import check as checks
-
+def _check(line: CommandLine, *, quick: bool, bodies: bool) -> "list[Finding]":
     progress = Progress(**line.progress_options)
     try:
-        return checks.check(
-            store, quick=quick, bodies=bodies, progress=lambda step: progress.draw(f"checking: {step}")
+        return line.sqs.check(
+            quick=quick, bodies=bodies, progress=lambda step: progress.draw(f"checking: {step}")
         )
     finally:
         progress.clear()
 
 
-def _set_aside(line: CommandLine, store: "Store", target: Path, *, yes: bool) -> bool:
+def _set_aside(line: CommandLine, target: Path, *, yes: bool) -> bool:
     """Set the damaged messages aside. False: there are none."""
-    from sqsqlite.operators import set_aside
-
-    damaged = set_aside.damaged_messages(store)
+    damaged = line.sqs.damaged_messages()
     if not damaged:
         line.say("no message is damaged: nothing to set aside")
         return False
@@ -119,7 +109,7 @@ def _set_aside(line: CommandLine, store: "Store", target: Path, *, yes: bool) ->
         line.say(f"damaged: {message}")
     count = f"{len(damaged):,} damaged {'message' if len(damaged) == 1 else 'messages'}"
     line.confirm(f"Write {count} to {target} and delete them from {line.path}", yes=yes)
-    set_aside.set_aside(store, damaged, target)
+    line.sqs.set_aside(damaged, target)
     line.say(f"{count} set aside in {target}")
     return True
 
@@ -134,29 +124,23 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
       sqsqlite dump orders --out orders.jsonl
       sqsqlite dump | gzip > all.jsonl.gz
 
-    All queues, unless some are named, as they are at one instant: settings, tags, each message with all that
-    `sqsqlite load` needs to make it again, and the deduplication ids that FIFO queues remember. Changes nothing:
-    messages in flight are written too, and stay in flight.
+    Writes all queues, or those that are named, as they are at one instant: settings, tags, messages with everything
+    that `sqsqlite load` needs, and the deduplication ids that FIFO queues remember. Changes nothing: messages in flight
+    are written too, and stay in flight.
 
-    Of a damaged file it writes what can be read, names the rest on standard error, and exits with 4.
+    From a damaged file it writes what it can read, names the rest on standard error, and exits with 4.
     """
     line: CommandLine = context.obj
     given(context).setdefault("output", "jsonl")  # also on a terminal: it is no table
-    store = line.open()
     for queue in queues:
-        line.queue(queue)  # one that is not there is told with those that are
-    from sqsqlite.actions.caller import LOCAL
-    from sqsqlite.operators import dump as dumps
-    from sqsqlite.operators.dump_lines import DumpedMessage, to_row
-
+        line.queue(queue)  # the error for a missing queue names those that exist
     progress = Progress("dumped", **line.progress_options)
-
     damaged: list[str] = []
 
     def rows() -> Iterator[dict[str, Any]]:
-        for found in dumps.dump(store, queues, LOCAL, passed_by=damaged.append):
-            progress.advance(isinstance(found, DumpedMessage))
-            yield to_row(found)
+        for row in line.sqs.dump(*queues, on_damage=damaged.append):
+            progress.advance(row["kind"] == "message")
+            yield row
 
     try:
         line.print_rows(rows())
@@ -182,15 +166,15 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
       sqsqlite load orders.jsonl
       zcat all.jsonl.gz | sqsqlite --db new.db load -
 
-    Makes the file and the queues if there are none; queues that exist keep their settings. Messages keep their ids,
-    send times, receive counts and delays, and FIFO queues know the same sends as duplicates. Hundreds a commit: after
-    an error or a kill, the same command goes on where it was, and of a dump that was loaded it loads nothing.
+    Creates the file and the queues if they are missing; existing queues keep their settings. Messages keep their ids,
+    send times, receive counts and delays, and FIFO queues recognize repeated sends as before. Hundreds of messages are
+    one commit: after an error or a kill, the same command goes on where it was. Of a dump that is loaded already it
+    loads nothing.
     """
-    from sqsqlite.actions.caller import LOCAL
-    from sqsqlite.operators import load as loads
+    import sqsqlite
 
     progress = Progress("checked" if dry_run else "loaded", source, **line.progress_options)
-    done = loads.Loaded()
+    done = sqsqlite.Loaded()
 
     def tell(so_far: "Loaded") -> None:
         nonlocal done
@@ -199,11 +183,10 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
 
     try:
         if dry_run:
-            done = loads.examine(source, limits=line.options.get("limits") or "sqs")
+            done = sqsqlite.check_dump(source, limits=line.options.get("limits") or "sqs")
             progress.advance(done.messages)
         else:
-            store = line.open(create=True)
-            done = loads.load(store, source, LOCAL, renew=renew, again=again, progress=tell)
+            done = line.open(create=True).load(source, renew=renew, again=again, progress=tell)
     finally:
         progress.clear()
         _tell(line, done, progress.summary)
@@ -219,3 +202,93 @@ def _tell(line: CommandLine, done: "Loaded", summary: str) -> None:
         )
     for warning in done.warnings:
         line.say(f"warning: {warning}")
+
+
+@click.group("db")
+def db() -> None:
+    r"""Upgrade the file's schema, or look at its version.
+
+    \b
+      sqsqlite db current
+      sqsqlite db upgrade --dry-run
+      sqsqlite db upgrade
+    """
+
+
+@db.command("current")
+@click.pass_obj
+def current(line: CommandLine) -> None:
+    r"""Print the file's schema version and the one that is needed.
+
+    \b
+      sqsqlite db current
+    """
+    path = _existing(line)
+    from sqsqlite import schema_state
+
+    state = schema_state(path)
+    line.print_rows([{"file": str(path), "version": state.version, "needed": state.needed}])
+
+
+@db.command("check")
+@click.pass_obj
+def check_schema(line: CommandLine) -> None:
+    r"""Compare the file's schema with the one that is needed.
+
+    \b
+      sqsqlite db check
+
+    Prints each difference and exits with 1 if there is one. `sqsqlite check` looks at the rows.
+    """
+    path = _existing(line)
+    from sqsqlite import schema_state
+
+    found = schema_state(path).differences
+    line.print_rows(({"difference": difference} for difference in found), endless=True)
+    if found:
+        raise Failure(f"{path}: the schema is not as needed", FAILED)
+    line.say(f"{path}: the schema is as needed")
+
+
+@db.command("upgrade")
+@click.option("--dry-run", is_flag=True, help="Print the steps and change nothing.")
+@click.option("--no-backup", is_flag=True, help="Make no copy of the file before the first step.")
+@click.pass_obj
+def upgrade(line: CommandLine, dry_run: bool, no_backup: bool) -> None:
+    r"""Bring an older file to the schema version that is needed.
+
+    \b
+      sqsqlite db upgrade --dry-run
+      sqsqlite db upgrade
+
+    Copies the file first and says where the copy is. Each step is one transaction: a step that fails, or is killed,
+    leaves the file as it was before that step. No other process may have the file open meanwhile. Prints the steps.
+    """
+    path = _existing(line)
+    import sqsqlite
+
+    done = sqsqlite.upgrade(
+        path,
+        dry_run=dry_run,
+        backup=not no_backup,
+        busy_timeout=line.connect_options.get("busy_timeout", 30.0),
+    )
+    if done.backup is not None:
+        line.say(f"backup: {done.backup}")
+    line.print_rows(
+        {"revision": step.revision, "version": step.version, "description": step.description}
+        for step in done.migrations
+    )
+    if not done.migrations:
+        line.say(f"{path}: version {done.version} is the newest, there is nothing to do")
+    elif dry_run:
+        line.say(f"{path}: version {done.version}; nothing was changed")
+    else:
+        line.say(f"{path}: upgraded from version {done.version} to {done.migrations[-1].version}")
+
+
+def _existing(line: CommandLine) -> Path:
+    line.say_path()
+    if not line.exists:
+        raise line.missing()
+    return line.path

@@ -1,7 +1,6 @@
 """Messages looked at: no lease, no receive count, nothing written."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -23,7 +22,6 @@ _TAILED = (
     _SENT_AT._replace(leave=3),
     _BODY,
 )
-_FOLLOW_SECONDS = 0.25
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -53,8 +51,8 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
       sqsqlite peek orders -n 3
       sqsqlite peek orders --hidden --query '[].{id: message_id, until: visible_at}'
 
-    Shows the visible ones that would be received next. Counts no receive and hides nothing. On a FIFO queue those
-    that wait for another of their group to be settled are visible too.
+    Shows the visible messages that would be received next. Counts no receive and hides nothing. On a FIFO queue,
+    messages that wait for an earlier one of their group are visible too.
     """
     found = line.queue(queue)
     rows = [peeked_row(message) for message in found.peek(number, hidden=hidden)]
@@ -77,31 +75,12 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
       sqsqlite tail orders
       sqsqlite tail orders -f
 
-    In order of sending, whatever their state. A message that is sent and deleted within a quarter of a second may be
-    missed, and one that moves to a dead-letter queue keeps its time of sending, so -f does not show it there.
+    Shows messages in any state, in order of sending. A message that is sent and deleted within a quarter of a second
+    may be missed. A message that moves to a dead-letter queue keeps its send time, so -f does not show it there.
     """
-    name = line.queue(queue).name
+    found = line.queue(queue)
     if not follow:
-        from sqsqlite.actions.caller import LOCAL
-        from sqsqlite.operators.inspect import last_messages
-
-        rows = [peeked_row(message) for message in last_messages(line.open(), name, LOCAL, number)]
-        line.print_rows(rows, with_group(_TAILED, name, rows))
+        rows = [peeked_row(message) for message in found.tail(number)]
+        line.print_rows(rows, with_group(_TAILED, found.name, rows))
         return
-    line.print_rows(_followed(line, name, number), with_group(_TAILED, name), endless=True)
-
-
-def _followed(line: CommandLine, name: str, number: int) -> Iterator[dict[str, Any]]:
-    from sqsqlite.actions.caller import LOCAL
-    from sqsqlite.operators.inspect import last_messages, messages
-
-    store = line.open()
-    after = (store.clock.now_ms(), 0)
-    for message in last_messages(store, name, LOCAL, number):
-        after = (message.sent_at, message.row_id)
-        yield peeked_row(message)
-    while True:
-        for message in messages(store, name, LOCAL, after):
-            after = (message.sent_at, message.row_id)
-            yield peeked_row(message)
-        time.sleep(_FOLLOW_SECONDS)
+    line.print_rows(map(peeked_row, found.follow(number)), with_group(_TAILED, found.name), endless=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sqsqlite.operators.inspect import Peeked
+    from sqsqlite import Peeked
 
 
 class BadMessage(ValueError):

@@ -115,7 +115,7 @@ def create(
     attributes = _attributes(**given)
     if queue.endswith(".fifo"):
         attributes.setdefault("FifoQueue", "true")
-    sqs = line.sqs_or_new
+    sqs = line.open(create=True)
     if dead_letter_queue is not None:
         count = _RECEIVES if max_receive_count is None else max_receive_count
         attributes["RedrivePolicy"] = _policy(line.queue(dead_letter_queue).arn, count)

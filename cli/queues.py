@@ -9,7 +9,7 @@ from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column, age
 
 if TYPE_CHECKING:
-    from sqsqlite.operators.inspect import QueueStatistics
+    from sqsqlite import QueueStatistics
 
 _SOURCES_SHOWN = 5
 

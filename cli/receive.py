@@ -99,7 +99,7 @@ def receive(
         check_query(query, each=loop)
     source = Receiving(line.client(), line.queue(queue).name, wait, visibility_timeout)
     if retry_after is not None:
-        _check_visibility_timeout(line, retry_after)
+        _check_visibility_timeout(retry_after)
     with line.naming(source.name):  # another may delete it meanwhile
         if loop and not source.visibility_timeout:
             raise click.UsageError(
@@ -121,7 +121,7 @@ def receive(
             raise Failure("", EMPTY)
 
 
-def _check_visibility_timeout(line: CommandLine, seconds: int) -> None:
+def _check_visibility_timeout(seconds: int) -> None:
     """Check the number of seconds before the first message is received.
 
     Raises:
@@ -131,7 +131,7 @@ def _check_visibility_timeout(line: CommandLine, seconds: int) -> None:
     from sqsqlite.contract.requests import ChangeMessageVisibility
 
     given = {"QueueUrl": "any", "ReceiptHandle": "any", "VisibilityTimeout": seconds}
-    shapes.parse(ChangeMessageVisibility, given, line.open().settings.limits)
+    shapes.parse(ChangeMessageVisibility, given, limits.SQS)  # native allows no other numbers
 
 
 def _print(line: CommandLine, source: Receiving, number: int, *, delete: bool) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite.contract import limits
 
 if TYPE_CHECKING:
-    from sqsqlite.api.client import Client
+    from sqsqlite import Client
 
 AT_ONCE = limits.SQS.max_number_of_messages.high
 _LONGEST_WAIT = limits.SQS.receive_message_wait_time_seconds.high

@@ -87,7 +87,7 @@ def send(
         )
     common["attributes"] = _typed(attributes)
     common = {name: value for name, value in common.items() if value is not None}
-    sqs = line.sqs_or_new if create else line.sqs
+    sqs = line.open(create=True) if create else line.sqs
     found = sqs.create_queue(queue, fifo=queue.endswith(".fifo")) if create else line.queue(queue)
     if body != "-":
         sent = found.send(body, **common)

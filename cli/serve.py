@@ -15,7 +15,6 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure, failure_of
-from sqsqlite.cli.private_files import advise_privacy
 from sqsqlite.cli.server_end import Stopper, close
 from sqsqlite.cli.signals import handled_by
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
@@ -195,7 +194,7 @@ def _read_keys(line: CommandLine, path: Path | None) -> "KeyFile | None":
     from sqsqlite.access.key_file import KeyFile
 
     found = KeyFile(path)
-    advise_privacy(line, path)
+    line.advise_privacy(path)
     return found
 
 
@@ -210,11 +209,9 @@ def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
 
 def _has_keys(line: CommandLine) -> bool:
     """Whether the file of queues has keys. None is made yet: the address may be refused."""
-    from sqsqlite.access.keys import has_keys
-
-    if not (line.exists and has_keys(line.open())):
+    if not (line.exists and line.sqs.keys.list()):
         return False
-    advise_privacy(line, line.path)
+    line.advise_privacy(line.path)
     return True
 
 
@@ -271,7 +268,7 @@ def _server(line: CommandLine, options: dict[str, Any], opened: _Opened, place: 
         allowed_hosts=options["allowed_hosts"],
     )
     metrics = Metrics(opened.counts, place)
-    store = line.open()
+    store = line.sqs._store  # noqa: SLF001
     return Server(store, served, _access(store, options, opened, served), opened.listener, metrics)
 
 

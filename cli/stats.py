@@ -1,4 +1,4 @@
-"""Counts, ages and rates: once, or refreshed."""
+"""Counts, ages and rates: once, or refreshed; and CloudWatch's metrics."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from sqsqlite.cli.queues import counts_columns, target_name
 from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
-    from sqsqlite.operators.inspect import QueueStatistics
+    from sqsqlite import QueueMetrics, QueueStatistics
 
 _SORTS = {"name": "queue", "visible": "visible", "age": "oldest_seconds", "in-flight": "in_flight"}
 _ACTIVITY = (
@@ -118,19 +118,16 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
 
 def _refreshed(line: CommandLine, interval: float, wait: Wait) -> Iterator[list[dict[str, Any]]]:
     """Rows after each interval, until the wait says that it is over."""
-    from sqsqlite.actions.caller import LOCAL
-    from sqsqlite.operators.inspect import statistics
-
-    store = line.open()
-    looked_ms = begun_ms = store.clock.now_ms()
+    sqs = line.sqs
+    looked_ms = begun_ms = sqs.now_ms()
 
     def look() -> "dict[str, QueueStatistics]":
         # All looks count from the same minute on, so what lies between two of them is exact.
-        return {found.name: found for found in statistics(store, LOCAL, since_ms=begun_ms)}
+        return {found.name: found for found in sqs.stats(since=begun_ms)}
 
     before = look()
     while not wait(interval):
-        now, now_ms = look(), store.clock.now_ms()
+        now, now_ms = look(), sqs.now_ms()
         seconds = (now_ms - looked_ms) / 1000
         yield [_top_row(found, before.get(name), seconds) for name, found in now.items()]
         before, looked_ms = now, now_ms
@@ -150,3 +147,40 @@ def _top_row(now: "QueueStatistics", before: "QueueStatistics | None", seconds: 
         "deleted_per_s": rate("deleted"),
         "dead_lettered_per_s": rate("dead_lettered"),
     }
+
+
+_METRICS = (Column("QueueName", "queue"), Column("metric"), Column("value"))
+
+
+@click.command("metrics")
+@click.argument("queue", metavar="[QUEUE]", required=False, type=QueueName())
+@click.pass_obj
+def metrics(line: CommandLine, queue: str | None) -> None:
+    r"""Show CloudWatch's metrics of the queues.
+
+    \b
+      sqsqlite metrics
+      sqsqlite metrics orders --query '[0].ApproximateAgeOfOldestMessage'
+
+    One instant of all queues, or of QUEUE. Counts are exact and ages are in seconds. NumberOf... and SentMessageSize
+    are those of the running minute and the one before it. FIFO queues and standard ones have some metrics of their
+    own. As a table there is a line for each metric; in the other formats an object for each queue.
+    """
+    found = line.sqs.metrics() if queue is None else [line.queue(queue).metrics()]
+    if line.output.makes_tables:
+        line.print_rows((cell for one in found for cell in _metrics_cells(one)), _METRICS)
+    else:
+        line.print_rows(_metrics_rows(found))
+
+
+def _metrics_rows(found: "list[QueueMetrics]") -> Iterator[dict[str, Any]]:
+    """The same names for each queue, null where its kind has no such metric."""
+    measured = [(one.name, one.cloudwatch()) for one in found]
+    names = dict.fromkeys(name for _, values in measured for name in values)
+    for queue, values in measured:
+        yield {"QueueName": queue, **{name: values.get(name) for name in names}}
+
+
+def _metrics_cells(found: "QueueMetrics") -> Iterator[dict[str, Any]]:
+    for name, value in found.cloudwatch().items():
+        yield {"QueueName": found.name, "metric": name, "value": value}

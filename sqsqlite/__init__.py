@@ -5,49 +5,104 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "SQS",
+    "AccessKey",
+    "AccessKeys",
     "Client",
+    "DamagedMessage",
+    "DeadLetter",
+    "DeadLetterCount",
+    "Finding",
+    "Loaded",
     "ManualClock",
     "Message",
+    "Migration",
     "MoveFilter",
     "MoveTask",
+    "NewKey",
     "Peeked",
+    "PlannedMove",
     "Queue",
     "QueueMetrics",
     "QueueStatistics",
+    "SchemaState",
     "SentMessage",
+    "Session",
+    "Upgrade",
     "__version__",
+    "check",
+    "check_dump",
     "client",
     "connect",
     "errors",
+    "key_file_session",
+    "restore",
+    "schema_state",
+    "upgrade",
 ]
 
 if TYPE_CHECKING:
     from sqsqlite import boto as boto
     from sqsqlite import errors
+    from sqsqlite.access.keys import AccessKey, NewKey
+    from sqsqlite.access.sessions import Session
     from sqsqlite.api.client import Client, client
     from sqsqlite.api.connect import SQS, connect
+    from sqsqlite.api.file import (
+        AccessKeys,
+        SchemaState,
+        check,
+        check_dump,
+        key_file_session,
+        restore,
+        schema_state,
+        upgrade,
+    )
     from sqsqlite.api.message import Message, SentMessage
     from sqsqlite.api.move_task import MoveTask
     from sqsqlite.api.queue import Queue
     from sqsqlite.contract.move_filter import MoveFilter
-    from sqsqlite.operators.inspect import Peeked, QueueStatistics
+    from sqsqlite.operators.check import DamagedMessage, Finding
+    from sqsqlite.operators.dead_letters import DeadLetter, DeadLetterCount, PlannedMove
+    from sqsqlite.operators.inspect import Peeked
+    from sqsqlite.operators.load import Loaded
     from sqsqlite.operators.metrics import QueueMetrics
+    from sqsqlite.operators.statistics import QueueStatistics
     from sqsqlite.store.clock import ManualClock
+    from sqsqlite.store.migrate import Migration, Upgrade
 
 _HOMES = {
-    "SQS": "api.connect",
-    "connect": "api.connect",
+    "AccessKey": "access.keys",
+    "NewKey": "access.keys",
+    "Session": "access.sessions",
     "Client": "api.client",
     "client": "api.client",
+    "SQS": "api.connect",
+    "connect": "api.connect",
+    "AccessKeys": "api.file",
+    "SchemaState": "api.file",
+    "check": "api.file",
+    "check_dump": "api.file",
+    "key_file_session": "api.file",
+    "restore": "api.file",
+    "schema_state": "api.file",
+    "upgrade": "api.file",
     "Message": "api.message",
     "SentMessage": "api.message",
     "MoveTask": "api.move_task",
-    "MoveFilter": "contract.move_filter",
     "Queue": "api.queue",
+    "MoveFilter": "contract.move_filter",
+    "DamagedMessage": "operators.check",
+    "Finding": "operators.check",
+    "DeadLetter": "operators.dead_letters",
+    "DeadLetterCount": "operators.dead_letters",
+    "PlannedMove": "operators.dead_letters",
     "Peeked": "operators.inspect",
+    "Loaded": "operators.load",
     "QueueMetrics": "operators.metrics",
-    "QueueStatistics": "operators.inspect",
+    "QueueStatistics": "operators.statistics",
     "ManualClock": "store.clock",
+    "Migration": "store.migrate",
+    "Upgrade": "store.migrate",
 }
 
 

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions.caller import LOCAL
 from sqsqlite.actions.dispatch import call
 from sqsqlite.actions.opening import open_store
-from sqsqlite.api.queue import Queue, name_missing_queue
+from sqsqlite.api.file import OpenFile
+from sqsqlite.api.inspection import name_missing_queue
+from sqsqlite.api.queue import Queue
 from sqsqlite.api.settings import attribute_texts, attributes_of
 from sqsqlite.contract import requests
 from sqsqlite.contract.names import DEFAULT_REGION, queue_name
@@ -20,14 +22,15 @@ from sqsqlite.errors import (
     SQSError,
     StoreError,
 )
-from sqsqlite.operators import inspect, metrics
+from sqsqlite.operators import inspect, metrics, statistics
 from sqsqlite.store.clock import Clock
-from sqsqlite.store.store import Store
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from sqsqlite.api.client import Client
+    from sqsqlite.operators.dead_letters import DeadLetterCount
+    from sqsqlite.operators.statistics import QueueStatistics
 
 
 def connect(
@@ -74,30 +77,8 @@ def connect(
     return SQS(store)
 
 
-class SQS:
+class SQS(OpenFile):
     """An open file of queues. A context manager; `close()` ends its waits and closes its connections."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<SQS {self._store.path}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "an SQS can't be pickled or copied: open the file in the other process, "
-            f"with sqsqlite.connect({str(self._store.path)!r})"
-        )
-
-    def close(self) -> None:
-        """Close the file. Waiting receives return empty; messages in flight stay so until their timeout ends."""
-        self._store.close()
 
     def create_queue(
         self,
@@ -197,13 +178,24 @@ class SQS:
         """All queues, or those whose names begin with `prefix`, by name."""
         return [Queue(self._store, name) for name in inspect.queue_names(self._store, LOCAL, prefix)]
 
-    def stats(self, prefix: str = "") -> "list[inspect.QueueStatistics]":
-        """Counts, ages and the last two minutes' activity of all queues (whose names begin with `prefix`)."""
-        return inspect.statistics(self._store, LOCAL, prefix)
+    def stats(self, prefix: str = "", *, since: int | None = None) -> "list[QueueStatistics]":
+        """Counts, ages and recent activity of all queues (whose names begin with `prefix`), at one instant.
+
+        Args:
+            since: milliseconds since 1970 UTC: count activity from the beginning of this instant's minute. Default: the
+                running minute and the one before it.
+        """
+        return statistics.statistics(self._store, LOCAL, prefix, since_ms=since)
 
     def metrics(self, prefix: str = "") -> "list[metrics.QueueMetrics]":
         """CloudWatch's metrics of all queues (whose names begin with `prefix`), at one instant."""
         return metrics.metrics(self._store, LOCAL, prefix)
+
+    def dead_letters(self) -> "list[DeadLetterCount]":
+        """All queues that hold dead letters or that a redrive policy names, with counts by the queue they came from."""
+        from sqsqlite.operators.dead_letters import dead_letter_queues
+
+        return dead_letter_queues(self._store, LOCAL)
 
     @contextmanager
     def transaction(self) -> "Iterator[Any]":

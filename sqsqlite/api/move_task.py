@@ -1,7 +1,7 @@
 """Message move tasks as the Python door shows them."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +13,7 @@ from sqsqlite.contract import requests, shapes
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.contract.names import is_queue_arn
 from sqsqlite.errors import ResourceNotFoundException, TransactionInProgress
+from sqsqlite.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from sqsqlite.contract.responses import ListMessageMoveTasksResultEntry
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 # Seconds between two looks of `wait`.
 _LOOK_EVERY = 0.02
+# Seconds between two reports of `follow`, and without a moved message until it asks why. The lowest rate moves one a
+# second.
+_REPORT_EVERY, _STILL = 0.1, 5.0
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,30 @@ class MoveTask:
             task = task.refreshed()
         return task
 
+    def follow(self, progress: "Callable[[MoveTask], None] | None" = None) -> "MoveTask":
+        """The task once it is over. Unlike `wait`, it does not wait for what keeps the task from going on.
+
+        Args:
+            progress: called with the task as it is, ten times a second.
+
+        Raises:
+            DiskFull, Busy: the task can't go on now. It stays, and goes on when it can, in any process.
+            TransactionInProgress, ResourceNotFoundException: as `wait`.
+        """
+        moved, moved_at = -1, time.monotonic()
+        while (task := self.wait(_REPORT_EVERY)).status == "RUNNING":
+            if progress is not None:
+                progress(task)
+            if task.moved_count != moved:
+                moved, moved_at = task.moved_count, time.monotonic()
+            elif time.monotonic() - moved_at > _STILL:
+                # Upkeep tries again in silence. A transaction of this thread meets the same obstacle, and raises it.
+                self._store.write(_require_room)
+                moved_at = time.monotonic()
+        if progress is not None:
+            progress(task)
+        return task
+
     def cancel(self) -> int:
         """Stop it. What was moved stays moved; gives how many messages that are.
 
@@ -115,17 +143,32 @@ def listed(store: "Store", arn: str, max_results: int) -> list[MoveTask]:
 
 
 def start(store: "Store", parameters: Mapping[str, Any], only: MoveFilter | None) -> MoveTask:
-    """Begin a task; `parameters` are members of StartMessageMoveTask, None where one is not given.
+    """Begin a task; the arguments and errors are those of `asked`."""
+    request, only = asked(store, parameters, only)
+    return read(store, store.write(start_message_move_task, request, LOCAL, only).task_handle)
+
+
+def asked(
+    store: "Store", parameters: Mapping[str, Any], only: MoveFilter | None
+) -> tuple[requests.StartMessageMoveTask, MoveFilter | None]:
+    """The request for a task, checked, and its filter.
+
+    Args:
+        parameters: members of StartMessageMoveTask, None where one is not given.
 
     Raises:
-        TypeError: `only` is something else.
+        TypeError: `only` is not a MoveFilter.
         QueueDoesNotExist: its source is neither a queue's name nor URL nor ARN.
+        InvalidParameterValue: not as SQS allows.
     """
     if only is not None:
         only = _with_arn(store, only)
     given = {name: value for name, value in parameters.items() if value is not None}
-    request = shapes.parse(requests.StartMessageMoveTask, given, store.settings.limits)
-    return read(store, store.write(start_message_move_task, request, LOCAL, only).task_handle)
+    return shapes.parse(requests.StartMessageMoveTask, given, store.settings.limits), only
+
+
+def _require_room(tx: Transaction) -> None:
+    tx.require_room(1)
 
 
 def _with_arn(store: "Store", only: Any) -> MoveFilter:

@@ -1,60 +1,31 @@
 """A queue as the Python door shows it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sqsqlite.actions import bulk
 from sqsqlite.actions.caller import LOCAL
 from sqsqlite.actions.dispatch import call, receive_rows
-from sqsqlite.api import move_task as _move_task
+from sqsqlite.api.inspection import QueueInspection, name_missing_queue
 from sqsqlite.api.message import Message, SentMessage, to_attributes
-from sqsqlite.api.move_task import MoveTask
-from sqsqlite.api.settings import QueueSettings, arn_of, attribute_texts, attributes_of
+from sqsqlite.api.settings import QueueSettings, attribute_texts, attributes_of
 from sqsqlite.contract import requests
-from sqsqlite.contract.limits import LOOKED_AT
-from sqsqlite.contract.names import queue_arn, queue_url
 from sqsqlite.errors import QueueDoesNotExist
-from sqsqlite.operators import inspect, metrics
-from sqsqlite.store.store import Store
 
 if TYPE_CHECKING:
     from sqsqlite.api.message import Caller
-    from sqsqlite.contract.move_filter import MoveFilter
 
 _ALL = ["All"]
 
 
-class Queue:
+class Queue(QueueInspection):
     """A queue by name. Holds nothing of its state: every call reads the file."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._store = store
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<Queue {self.name}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a Queue can't be pickled or copied: open the file in the other process, with sqsqlite.connect(path), "
-            f"and take sqs.queue({self.name!r}) there"
-        )
-
-    @property
-    def url(self) -> str:
-        """What SQS's clients call it by."""
-        return queue_url(LOCAL.base_url, LOCAL.account_id, self.name)
-
-    @property
-    def arn(self) -> str:
-        """What policies call it by."""
-        return queue_arn(self._store.settings.region, LOCAL.account_id, self.name)
 
     def _call(self, kind: type, parameters: dict[str, Any], connection: "Caller | None" = None) -> Any:
         """Execute a request to this queue. None of the parameters may be None."""
         parameters["QueueUrl"] = self.name
         raw = None if connection is None else self._store.application.connection_of(connection)
-        try:
+        try:  # not `_named()`: this is the way of every send and receive
             return call(self._store, kind, parameters, LOCAL, raw)
         except QueueDoesNotExist as error:
             name_missing_queue(error, self.name, self._store)
@@ -124,11 +95,8 @@ class Queue:
             )
         entries = [_entry(place, message) for place, message in enumerate(messages)]
         raw = None if connection is None else self._store.application.connection_of(connection)
-        try:
+        with self._named():
             sent = bulk.send_many(self._store, self.name, entries, LOCAL, raw)
-        except QueueDoesNotExist as error:
-            name_missing_queue(error, self.name, self._store)
-            raise
         return [SentMessage(one.message_id, one.md5_of_message_body, one.sequence_number) for one in sent]
 
     def receive(
@@ -199,46 +167,8 @@ class Queue:
             raise TypeError(f"delete_many takes a list or another iterable of messages, not {messages!r}")
         handles = [_handle(place, message) for place, message in enumerate(messages)]
         raw = None if connection is None else self._store.application.connection_of(connection)
-        try:
+        with self._named():
             bulk.delete_many(self._store, self.name, handles, LOCAL, raw, missing_ok=missing_ok)
-        except QueueDoesNotExist as error:
-            name_missing_queue(error, self.name, self._store)
-            raise
-
-    def peek(self, max_messages: int = 10, *, hidden: bool = False) -> "list[inspect.Peeked]":
-        """Look at messages without receiving them: no lease, no count, no write.
-
-        Args:
-            max_messages: 1 to 10,000.
-            hidden: those delayed or in flight instead of the visible ones.
-
-        Raises:
-            QueueDoesNotExist: it was deleted.
-            ValueError: `max_messages` is another number.
-        """
-        if max_messages not in LOOKED_AT:
-            raise ValueError(
-                f"max_messages={max_messages!r}: {LOOKED_AT.low} to {LOOKED_AT.high:,} are allowed"
-            )
-        try:
-            return inspect.peek(self._store, self.name, LOCAL, max_messages, hidden=hidden)
-        except QueueDoesNotExist as error:
-            name_missing_queue(error, self.name, self._store)
-            raise
-
-    def metrics(self) -> "metrics.QueueMetrics":
-        """CloudWatch's metrics of the queue: ages, counts by state and group, the last two minutes' activity.
-
-        Where a tenant is noisy the whole queue is gone through, about a second for a million messages.
-
-        Raises:
-            QueueDoesNotExist: it was deleted.
-        """
-        try:
-            return metrics.metrics_of(self._store, self.name, LOCAL)
-        except QueueDoesNotExist as error:
-            name_missing_queue(error, self.name, self._store)
-            raise
 
     def purge(self) -> None:
         """Remove every message, in flight and delayed ones too. Once in 60 s.
@@ -326,62 +256,6 @@ class Queue:
         Source: API_RemovePermission.
         """
         self._call(requests.RemovePermission, {"Label": label})
-
-    def start_move_task(
-        self,
-        destination: "Queue | str | None" = None,
-        *,
-        max_messages_per_second: int | None = None,
-        only: "MoveFilter | None" = None,
-    ) -> MoveTask:
-        """Move this dead-letter queue's visible messages, those sent so far, back to the queues they came from.
-
-        Begun when this returns; whichever process has the file open goes on with it. Messages become new ones.
-
-        Args:
-            destination: one queue for all of them instead: a queue, its name, URL or ARN.
-            max_messages_per_second: 1 to 500; as fast as the file takes them unless said.
-            only: which messages; ours, SQS moves them all.
-
-        Raises:
-            TypeError: `only` is no MoveFilter.
-            QueueDoesNotExist: a text that is to name a queue is neither name nor URL nor ARN.
-            InvalidParameterValue: no queue's dead letters come here, a task is running already, or not as SQS allows.
-            ResourceNotFoundException: this queue or the destination does not exist.
-            OverLimit: 100 tasks are active.
-        Source: API_StartMessageMoveTask.
-        """
-        parameters = {
-            "SourceArn": self.arn,
-            "DestinationArn": None if destination is None else arn_of(self._store, destination),
-            "MaxNumberOfMessagesPerSecond": max_messages_per_second,
-        }
-        return _move_task.start(self._store, parameters, only)
-
-    def move_tasks(self, max_results: int = 10) -> list[MoveTask]:
-        """The latest 1 to 10 tasks from this queue, the newest first. Source: API_ListMessageMoveTasks.
-
-        Raises:
-            ResourceNotFoundException: this queue was deleted.
-        """
-        return _move_task.listed(self._store, self.arn, max_results)
-
-    def __len__(self) -> int:
-        """Messages in the queue: visible, in flight and delayed."""
-        try:
-            return inspect.count_messages(self._store, LOCAL, self.name)
-        except QueueDoesNotExist as error:
-            name_missing_queue(error, self.name, self._store)
-            raise
-
-    def __bool__(self) -> bool:
-        """A queue is a queue, even an empty one."""
-        return True
-
-
-def name_missing_queue(error: QueueDoesNotExist, name: str, store: Store) -> None:
-    """Note which queue is missing, and where: SQS's sentence, which stays as it is, names neither."""
-    error.add_note(f"No queue {name!r} in {store.path}")
 
 
 def _handle(place: int, message: "Message | str") -> str:

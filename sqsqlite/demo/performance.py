@@ -12,7 +12,7 @@ from sqsqlite.demo.audit import DeadLetter, Evidence, find_faults
 from sqsqlite.demo.crew import Crew
 from sqsqlite.demo.journal import Journal, Kill
 from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE
-from sqsqlite.operators.inspect import QueueStatistics
+from sqsqlite.operators.statistics import QueueStatistics
 
 VISIBILITY_TIMEOUT = 3  # seconds: what the killed worker held is back that much later
 MAX_RECEIVE_COUNT = 3

@@ -1,14 +1,23 @@
-"""Is the file sound? SQLite's own checks first, then what must hold between our rows."""
+"""Checking a file for damage: SQLite's own checks, then the rows; and setting damaged messages aside."""
 
-from collections.abc import Callable, Iterator
+import base64
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqsqlite.actions import damaged as actions
+from sqsqlite.actions.damaged import check_message
+from sqsqlite.actions.queue_rows import StoredMessage
 from sqsqlite.contract.digests import md5_of_body
-from sqsqlite.operators.set_aside import find_damaged, is_about_a_value
+from sqsqlite.errors import CannotOpen, Corrupt, TargetExists
 from sqsqlite.sql import file as sql
 from sqsqlite.sql import operators as find
 from sqsqlite.store import migrate
+from sqsqlite.store.damage import undecoded
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import CORRUPT, primary_code
@@ -17,10 +26,16 @@ if TYPE_CHECKING:
     from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
 
-_RESTORE = "restore a backup; or `dump` what can be read and `load` it into a new file"
+RESTORE = "restore a backup; or `dump` what can be read and `load` it into a new file"
 _REBUILD = "`dump` the queues and `load` them into a new file, which takes along what is whole"
 _SET_ASIDE = "`sqsqlite check --set-aside FILE` writes it to FILE and deletes it"
 _UPKEEP = "nothing is lost; it takes up room until you `dump` and `load` into a new file"
+
+
+_A_VALUE = re.compile(r"(NULL|TEXT|NUMERIC|non-\w+) value in sqs_")
+# Places in the rows of LIST_STORED_MESSAGES.
+_QUEUE = 9
+_COLUMNS = ("message_id", "body_md5", "body", "sender_id", "group_id", "trace_header", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +47,28 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.what}. What to do: {self.advice}."
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedMessage:
+    """A message that receives pass by.
+
+    Attributes:
+        queue: its name.
+        why: what is wrong with it.
+        columns: what its row in `sqs_messages` holds, by name; nothing where the row is missing. A TEXT that is not
+            UTF-8 is bytes.
+        lease: its row in `sqs_leases`, by name.
+    """
+
+    row_id: int
+    queue: str
+    why: str
+    columns: dict[str, Any]
+    lease: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"message {self.row_id} of queue {self.queue} is damaged: {self.why}"
 
 
 class Invariant(NamedTuple):
@@ -54,7 +91,7 @@ INVARIANTS = (
         "a lease for each message",
         find.FIND_MESSAGES_WITHOUT_LEASE,
         "message {0} has no lease: no queue will ever hand it out",
-        _RESTORE,
+        RESTORE,
     ),
     Invariant(
         "row ids",
@@ -66,7 +103,7 @@ INVARIANTS = (
         "an epoch for each lease",
         find.FIND_LEASES_WITHOUT_EPOCH,
         "{1} leases belong to the epoch {0}, which there is not",
-        _RESTORE,
+        RESTORE,
     ),
     Invariant(
         "an epoch for each queue",
@@ -165,7 +202,7 @@ def check(
         except dbapi.Error as error:
             if primary_code(error) != CORRUPT:
                 raise
-            findings.append(Finding(f"SQLite: {error}", _RESTORE))
+            findings.append(Finding(f"SQLite: {error}", RESTORE))
     return findings
 
 
@@ -175,7 +212,7 @@ def _findings(
     pragma = "quick_check" if quick else "integrity_check"
     progress(pragma)
     damage = findings(connection, pragma, 20, progress)
-    yield from (Finding(f"SQLite: {line}".replace("\n", " "), _RESTORE) for line in damage)
+    yield from (Finding(f"SQLite: {line}".replace("\n", " "), RESTORE) for line in damage)
     if not all(map(is_about_a_value, damage)):
         return
     progress("schema")
@@ -203,7 +240,7 @@ def _facts(connection: "Connection") -> Iterator[Finding]:
     facts = {name: value for name, _, value in connection.execute(sql.SELECT_META)}
     for name, size_bytes in (("file_id", 16), ("secret", 32)):
         if len(facts.get(name) or b"") != size_bytes:
-            yield Finding(f"sqs_meta: {name} is not of {size_bytes} bytes", _RESTORE)
+            yield Finding(f"sqs_meta: {name} is not of {size_bytes} bytes", RESTORE)
 
 
 def _in_utf8(stored: bytes, encoding: str) -> bytes:
@@ -215,4 +252,99 @@ def _bodies(connection: "Connection") -> Iterator[Finding]:
     encoding = connection.execute("PRAGMA encoding").fetchone()[0]  # an adopted file's is its owner's choice
     for row_id, body_md5, body in connection.execute(find.LIST_BODIES):
         if md5_of_body(body if encoding == "UTF-8" else _in_utf8(body, encoding)) != body_md5:
-            yield Finding(f"message {row_id}: its body does not have the MD5 that was sent", _RESTORE)
+            yield Finding(f"message {row_id}: its body does not have the MD5 that was sent", RESTORE)
+
+
+# --- damaged messages
+
+
+def damaged_messages(store: "Store") -> list[DamagedMessage]:
+    """All damaged messages that a queue has, by row id; reads every message.
+
+    Raises:
+        Corrupt: SQLite finds more than odd values: nothing may be deleted from such a file.
+    """
+    with store.reading() as snapshot:
+        if odd := [
+            line for line in findings(snapshot.connection, "quick_check", 20) if not is_about_a_value(line)
+        ]:
+            raise Corrupt(
+                f"{store.path}: pages of the file are damaged, so nothing is deleted from it ({odd[0]}): `dump` what "
+                "can be read and `load` it into a new file"
+            )
+        return find_damaged(snapshot.connection)
+
+
+def is_about_a_value(line: str) -> bool:
+    """Whether a line of SQLite's check is "ok", or of a value that its table does not allow: the pages are whole."""
+    return line == "ok" or _A_VALUE.match(line) is not None
+
+
+def find_damaged(connection: "Connection") -> list[DamagedMessage]:
+    """All damaged messages that a queue has; reads every message."""
+    with undecoded(connection):
+        return list(_damaged(connection))
+
+
+def _damaged(connection: "Connection") -> Iterator[DamagedMessage]:
+    cursor = connection.execute(find.LIST_STORED_MESSAGES)
+    lease_names = [column[0] for column in cursor.description[_QUEUE + 1 :]]
+    for row_id, stored_id, *values in cursor:
+        lease = dict(zip(lease_names, values[len(_COLUMNS) + 1 :], strict=True))
+        queue = values[len(_COLUMNS)]
+        columns = dict(zip(_COLUMNS, values, strict=False)) if stored_id is not None else {}
+        try:
+            if not columns:
+                raise Corrupt("its row in sqs_messages is missing")
+            check_message(StoredMessage(stored_id, **columns))
+        except Corrupt as error:
+            yield DamagedMessage(row_id, queue, str(error), columns, lease)
+
+
+def set_aside(store: "Store", damaged: Sequence[DamagedMessage], target: str | os.PathLike[str]) -> int:
+    """Write damaged messages to a new file, one JSON object a line, then delete them. Gives how many were deleted.
+
+    The file is synced before anything is deleted, and all of them are deleted in one transaction. Bytes, and texts that
+    are not UTF-8, are Base64 under a name that ends in `_base64`. Messages of a FIFO group that waited behind one can
+    be received.
+
+    Args:
+        target: must not exist; only the owner can read it.
+
+    Raises:
+        TargetExists: it does.
+        CannotOpen: it can't be written.
+        StoreError: nothing was deleted; the file stays.
+    """
+    path = Path(target)
+    lines = [json.dumps(_row(message), ensure_ascii=False) + "\n" for message in damaged]
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_folder(path.parent)
+    except FileExistsError as error:
+        raise TargetExists(f"{path}: exists already: give another name") from error
+    except OSError as error:
+        raise CannotOpen(f"{path}: {error.strerror}: nothing was set aside") from error
+    return store.write(actions.remove, [message.row_id for message in damaged])
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _row(message: DamagedMessage) -> dict[str, Any]:
+    row: dict[str, Any] = {"row": message.row_id, "queue": message.queue, "damage": message.why}
+    for name, value in {**message.columns, **message.lease}.items():
+        if isinstance(value, bytes):
+            row[f"{name}_base64"] = base64.b64encode(value).decode()
+        elif value is not None:
+            row[name] = value
+    return row

@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import dead_letters, queue_rows
-from sqsqlite.actions.damaged import UUID_BYTES, check_message, line
+from sqsqlite.actions.damaged import line
 from sqsqlite.actions.messages import uuid_text
 from sqsqlite.actions.queues import exact_counts
 from sqsqlite.contract import queue_attributes
 from sqsqlite.contract.message_attributes import load_attributes
-from sqsqlite.contract.names import is_queue_arn, queue_arn
+from sqsqlite.contract.names import queue_arn
 from sqsqlite.errors import Corrupt, QueueDoesNotExist
-from sqsqlite.operators import loadable
 from sqsqlite.operators.dump_lines import (
     FORMAT_VERSION,
-    MOST_EARLIER,
     DumpedDeduplication,
     DumpedMessage,
     DumpedMove,
@@ -26,7 +24,17 @@ from sqsqlite.operators.dump_lines import (
     Line,
     Provenance,
 )
-from sqsqlite.operators.rescue import Rescue, Stored
+from sqsqlite.operators.rescue import (
+    LARGEST,
+    Rescue,
+    Stored,
+    check_deduplication,
+    check_loadable,
+    is_plain,
+    loadable_attributes,
+    loadable_tags,
+    mended,
+)
 from sqsqlite.sql import operators as statements_operations
 from sqsqlite.sql import queues as sql
 from sqsqlite.store.damage import warn_of_damage
@@ -43,8 +51,6 @@ if TYPE_CHECKING:
 
 # What GetQueueAttributes tells and nobody can set.
 _TOLD_ONLY = ("Approximate", "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn")
-_TEXTS = frozenset((str, type(None)))
-_LARGEST = 2**53  # that a dump can have: dump_lines.Number
 
 
 def dump(
@@ -131,18 +137,18 @@ def _queue(snapshot: Snapshot, row: dict[str, Any], passed_by: Callable[[str], N
     arn = queue_arn(snapshot.settings.region, row["account_id"], row["name"])
     shown = queue_attributes.render_attributes(row, ["All"], (0, 0, 0), arn)
     stored = {name: text for name, text in shown.items() if not name.startswith(_TOLD_ONLY)}
-    attributes = loadable.attributes(stored, fifo=bool(row["fifo"]))
+    attributes = loadable_attributes(stored, fifo=bool(row["fifo"]))
     for name in stored.keys() - attributes.keys():
         passed_by(f"queue {row['name']} is damaged: it is dumped without its {name}, {stored[name]!r}")
     stored_tags = dict(snapshot.execute(sql.SELECT_TAGS, {"queue_id": row["id"]}).fetchall())
-    tags = loadable.tags(stored_tags)
+    tags = loadable_tags(stored_tags)
     for key in stored_tags.keys() - tags.keys():
         passed_by(f"queue {row['name']} is damaged: it is dumped without its tag {key!r}")
     return DumpedQueue(
         name=row["name"],
         attributes=attributes,
         tags=tags,
-        messages=max(0, min(sum(exact_counts(snapshot, row)), _LARGEST)),  # of damaged counts
+        messages=max(0, min(sum(exact_counts(snapshot, row)), LARGEST)),  # of damaged counts
     )
 
 
@@ -156,9 +162,9 @@ def _messages(
     queues = {row["epoch_id"]: row for row in rows}
     for found in Rescue(connection, queues.keys(), passed_by).rows():
         queue = queues[found.epoch_id]
-        if not _is_plain(found):
+        if not is_plain(found):
             try:
-                found = _mended(found, queue["name"], now_ms, passed_by)  # noqa: PLW2901
+                found = mended(found, queue["name"], now_ms, passed_by)  # noqa: PLW2901
             except Corrupt as error:
                 passed_by(line(found.id, queue["name"], error))
                 continue
@@ -166,88 +172,13 @@ def _messages(
             continue
         try:
             dumped = _message(queue, found, now_ms)
-            loadable.check_message(dumped)
+            check_loadable(dumped)
         except ValueError:
             passed_by(line(found.id, queue["name"], "its attributes can't be decoded"))
         except Corrupt as error:
             passed_by(line(found.id, queue["name"], error))
         else:
             yield dumped
-
-
-def _is_plain(found: Stored) -> bool:
-    """Whether all is as a healthy file has it, so far as a look shows that costs next to nothing."""
-    message = found.message
-    first = found.first_received_at
-    return (
-        message is not None
-        and type(message.body) is str
-        and type(message.message_id) is bytes
-        and len(message.message_id) == UUID_BYTES
-        and type(message.attributes) in _TEXTS
-        and type(message.group_id) in _TEXTS
-        and type(message.trace_header) in _TEXTS
-        and type(message.sender_id) in _TEXTS
-        and type(found.deduplication_id) in _TEXTS
-        and type(found.source_arn) in _TEXTS
-        and (found.earlier is None or _are_moves(found.earlier))
-        and type(found.sent_at) is type(found.visible_at) is int
-        and type(found.receive_count) is type(found.queue_receive_count) is int
-        and 0 <= found.sent_at <= _LARGEST
-        and 0 <= found.visible_at <= _LARGEST
-        and 0 <= found.receive_count <= _LARGEST
-        and 0 <= found.queue_receive_count <= found.receive_count
-        and (first is None or (type(first) is int and 0 <= first <= _LARGEST))
-        and (found.source_arn is None or _has_provenance(found))
-    )
-
-
-def _has_provenance(found: Stored) -> bool:
-    count, moved_at = found.source_receive_count, found.moved_at
-    return (
-        isinstance(found.source_arn, str)
-        and is_queue_arn(found.source_arn)
-        and type(count) is type(moved_at) is int
-        and 0 <= count <= _LARGEST
-        and 0 <= moved_at <= _LARGEST
-    )
-
-
-def _are_moves(earlier: str) -> bool:
-    try:
-        moves = dead_letters.read(earlier)
-    except (TypeError, ValueError):
-        return False
-    return len(moves) <= MOST_EARLIER and all(is_queue_arn(move.source_arn) for move in moves)
-
-
-def _mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str], None]) -> Stored:
-    """A damaged row whose message is whole: what it cannot have counts as never received, and sent now.
-
-    Raises:
-        Corrupt: why the message itself can't be dumped.
-    """
-    if found.message is None:
-        raise Corrupt("its row in sqs_messages is missing")
-    check_message(found.message)
-    told = "its lease is damaged: dumped with the times and counts that can be read"
-    passed_by(line(found.id, queue_name, told))
-    plain = Stored(found.id, found.epoch_id, found.message, sent_at=now_ms)
-    numbers = ("sent_at", "first_received_at", "receive_count", "queue_receive_count", "visible_at")
-    kept: dict[str, Any] = {
-        name: number
-        for name in numbers
-        if type(number := getattr(found, name)) is int and 0 <= number <= _LARGEST
-    }
-    if isinstance(found.deduplication_id, str):
-        kept["deduplication_id"] = found.deduplication_id
-    if _has_provenance(found):
-        whole = ("source_arn", "source_receive_count", "moved_at")
-        kept.update((name, getattr(found, name)) for name in whole)
-        if isinstance(found.earlier, str) and _are_moves(found.earlier):
-            kept["earlier"] = found.earlier
-    kept["receive_count"] = max(kept.get("receive_count", 0), kept.get("queue_receive_count", 0))
-    return plain._replace(**kept)
 
 
 def _message(queue: dict[str, Any], found: Stored, now_ms: int) -> DumpedMessage:
@@ -304,7 +235,7 @@ def _deduplications(
                     sequence=sequence,
                     expires_at=expires_at,
                 )
-                loadable.check_deduplication(dumped)
+                check_deduplication(dumped)
             except (TypeError, ValueError, AttributeError, Corrupt) as error:
                 passed_by(
                     f"the deduplication id {deduplication_id!r} of queue {queues[epoch_id]} is damaged: {error}"

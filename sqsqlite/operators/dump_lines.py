@@ -3,7 +3,7 @@
 Instants are milliseconds since 1970 UTC. Members that say nothing are left out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -136,7 +136,7 @@ class DumpReader:
         number: of the line read last, from 1.
     """
 
-    def __init__(self, lines: Iterable[str | bytes]) -> None:
+    def __init__(self, lines: Iterable[str | bytes | Mapping[str, Any]]) -> None:
         self._lines = iter(lines)
         self._ahead: Line | None = None
         self._count = 0
@@ -148,10 +148,10 @@ class DumpReader:
             return line
         for text in self._lines:
             self.number += 1
-            if not text.strip():
+            if not (text if isinstance(text, Mapping) else text.strip()):
                 continue
             try:
-                found: Line = decode(text)
+                found: Line = msgspec.convert(text, Line) if isinstance(text, Mapping) else decode(text)
             except (msgspec.DecodeError, UnicodeError) as error:
                 raise self.refused(str(error)) from error
             return found
@@ -211,5 +211,5 @@ class DumpReader:
             raise self.refused(f"the dump had {line.messages} messages, {self._count} were read")
         for text in self._lines:
             self.number += 1
-            if text.strip():
+            if isinstance(text, Mapping) or text.strip():
                 raise self.refused("stands after the end of the dump; dumps are loaded one by one")

@@ -1,8 +1,8 @@
-"""Looking without touching: statistics, peeking, listing. What SQS has no action for."""
+"""Looking at messages without receiving them. SQS has no action for it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import queue_rows
 from sqsqlite.actions.damaged import check_message, line
@@ -11,7 +11,6 @@ from sqsqlite.actions.queue_rows import StoredMessage
 from sqsqlite.contract.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.contract.names import NO_SUCH_QUEUE
 from sqsqlite.errors import CannotOpen, Corrupt, QueueDoesNotExist
-from sqsqlite.operators import measure
 from sqsqlite.sql import file as file_sql
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql import queues as queue_sql
@@ -26,38 +25,8 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
 
 _PAGE = 500
-_MINUTE_MS = 60_000
 # Places in the rows of the statements that peek.
 _GROUP_ID, _SENT_AT, _VISIBLE_AT, _TURN = 5, 8, 11, 13
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStatistics:
-    """One queue at one instant.
-
-    Attributes:
-        visible, in_flight, delayed: exact counts.
-        oldest_sent_at: milliseconds since 1970 UTC of the oldest message there is, None in an empty queue.
-        age_of_oldest_seconds: the same as an age; 0 in an empty queue.
-        sent, received, deleted, dead_lettered, empty_receives: since `activity_since`.
-        dead_letter_target_arn: of the RedrivePolicy, if there is one.
-        activity_since: milliseconds since 1970 UTC: the beginning of a minute.
-    """
-
-    name: str
-    fifo: bool
-    visible: int
-    in_flight: int
-    delayed: int
-    oldest_sent_at: int | None
-    age_of_oldest_seconds: float
-    sent: int
-    received: int
-    deleted: int
-    dead_lettered: int
-    empty_receives: int
-    dead_letter_target_arn: str | None
-    activity_since: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,73 +81,6 @@ def count_messages(store: "Store", caller: "Caller", name: str) -> int:
             bounds = {"epoch_id": epoch_id, "expired_at": expired_at, "now_ms": now_ms}
             messages -= snapshot.execute(queue_sql.COUNT_EXPIRED, bounds).fetchone()[0]
         return int(messages)
-
-
-def statistics(
-    store: "Store", caller: "Caller", prefix: str = "", *, since_ms: int | None = None
-) -> list[QueueStatistics]:
-    """All queues of the account whose names begin with `prefix`, at one instant.
-
-    Args:
-        since_ms: milliseconds since 1970 UTC: activity is counted from the beginning of this instant's minute on.
-            Unless said, from the minute before the running one: at the turn of a minute all of the running one is
-            nothing, and these are never less than a whole minute's.
-    """
-    bounds = {"account_id": caller.account_id, "prefix": prefix, "upper_name": prefix + "\U0010ffff"}
-    with store.reading() as snapshot:
-        now_ms = snapshot.now_ms
-        since = now_ms - _MINUTE_MS if since_ms is None else since_ms
-        since -= since % _MINUTE_MS
-        rows = [_Queue._make(row) for row in snapshot.execute(queue_sql.STATS, bounds).fetchall()]
-        counts = measure.counts(
-            snapshot,
-            ((row.epoch_id, snapshot.expired_at(row.retention_seconds)) for row in rows),
-            now_ms,
-        )
-        minutes = [(row.id, row.minute_at, measure.Activity(*row[7:])) for row in rows]
-        activity = measure.activity(snapshot, minutes, since)
-    return [_statistics(row, counts[row.epoch_id], activity[row.id], now_ms, since) for row in rows]
-
-
-class _Queue(NamedTuple):
-    """A row of STATS: a queue's configuration, and the minute that is still open."""
-
-    name: str
-    id: int
-    epoch_id: int
-    fifo: int
-    retention_seconds: int
-    dead_letter_target_arn: str | None
-    minute_at: int
-    sent: int
-    received: int
-    deleted: int
-    dead_lettered: int
-    empty_receives: int
-    deduplicated: int
-    sent_bytes: int
-
-
-def _statistics(
-    queue: _Queue, counts: measure.Counts, activity: measure.Activity, now_ms: int, since: int
-) -> QueueStatistics:
-    oldest = counts.oldest_sent_at
-    return QueueStatistics(
-        queue.name,
-        bool(queue.fifo),
-        counts.visible,
-        counts.in_flight,
-        counts.delayed,
-        oldest,
-        0.0 if oldest is None else (now_ms - oldest) / 1000,
-        activity.sent,
-        activity.received,
-        activity.deleted,
-        activity.dead_lettered,
-        activity.empty_receives,
-        queue.dead_letter_target_arn,
-        since,
-    )
 
 
 def touch(store: "Store") -> None:

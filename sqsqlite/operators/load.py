@@ -1,8 +1,8 @@
-"""Taking in what `dump` has written: hundreds of messages a commit, each message once however often it is begun."""
+"""Loading a dump: hundreds of messages a commit, each message once however often the load is repeated."""
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import queue_rows
@@ -30,68 +30,67 @@ BATCH_MESSAGES = 500
 BATCH_BYTES = 4 * 1024 * 1024
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Loaded:
-    """What `load` did.
+    """What `load` did, or has done so far.
 
     Attributes:
-        messages: loaded now.
-        before: of this dump, loaded by an earlier run.
-        expired: left out, because they are beyond the retention of their queue.
-        created: queues that there were not before.
-        warnings: what could not be taken over, a line each.
+        messages: how many were loaded now.
+        before: how many of this dump an earlier run has loaded.
+        expired: how many were left out, because they are beyond the retention of their queue.
+        created: the names of the queues created.
+        warnings: settings that could not be kept, a sentence each.
     """
 
     messages: int = 0
     before: int = 0
     expired: int = 0
-    created: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    created: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def load(
     store: "Store",
-    lines: Iterable[str | bytes],
+    lines: Iterable[str | bytes | Mapping[str, Any]],
     caller: "Caller",
     *,
     renew: bool = False,
     again: bool = False,
     progress: Callable[[Loaded], None] = lambda _: None,
 ) -> Loaded:
-    """Make the queues of a dump that there are not, and store its messages behind those that there are.
+    """Create the missing queues of a dump, and append its messages.
 
-    Messages keep their ids, send times, receive counts and delays; a queue that exists keeps its attributes. In each
-    commit the file notes how far it came with this dump: after an error or a kill, loading the same dump goes on from
-    there, and loading a complete one once more does nothing. What FIFO queues remembered of their sends comes last,
-    when all messages are there: before that, a message that is not in would be taken for a duplicate.
+    Messages keep their ids, send times, receive counts and delays; an existing queue keeps its attributes. Each commit
+    notes in the file how much of this dump it has. After an error or a kill, loading the same dump goes on from there;
+    loading a complete one again does nothing. The deduplication ids of FIFO queues come last, when all messages are
+    there: before that, a message that is still missing would be taken for a duplicate.
 
     Args:
         lines: of one dump.
         renew: new message ids, sent now, never received: as if each was sent today.
         again: load the dump from its beginning, whatever was loaded of it before.
-        progress: told after each commit.
+        progress: called with the counts so far after each commit.
 
     Raises:
-        BadDump: a line that is none of a dump's, or no end.
-        SQSError: a queue or message that is not allowed here; its line's number stands before the message.
+        BadDump: a line does not belong to a dump, or the end is missing.
+        SQSError: a queue or message is not allowed here; the message begins with the line's number.
         DiskFull, Busy: see `errors`. All messages before the commit that failed are in the file.
     """
-    done = Loaded()
     reader = DumpReader(lines)
     start = reader.start()
     bookmark = f"loaded {start.dump_id}"
     with store.reading() as snapshot:
         found = snapshot.execute(SELECT_BOOKMARK, {"name": bookmark}).fetchone()
-    done.before = 0 if found is None or again else found[0]
+    taken = 0 if found is None or again else found[0]
     queues = reader.queues()
-    done.created, done.warnings = store.write(_create_queues, queues, caller)
+    created, warnings = store.write(_create_queues, queues, caller)
+    done = Loaded(before=taken, created=tuple(created), warnings=tuple(warnings))
     names = {queue.name for queue in queues}
-    taken = done.before
-    for batch in _batches(reader, names, done.before, store.settings.limits):
+    for batch in _batches(reader, names, taken, store.settings.limits):
         taken += len(batch)
         written = store.write(_write, batch, renew, caller, bookmark, taken)
-        done.messages += written
-        done.expired += len(batch) - written
+        expired = done.expired + len(batch) - written
+        done = replace(done, messages=done.messages + written, expired=expired)
         progress(done)
     for chunk in _remembered(reader, names):
         if not renew:
@@ -99,7 +98,7 @@ def load(
     return done
 
 
-def examine(lines: Iterable[str | bytes], *, limits: str = "sqs") -> Loaded:
+def examine(lines: Iterable[str | bytes | Mapping[str, Any]], *, limits: str = "sqs") -> Loaded:
     """Read a dump to its end and check each message, without a file: what `load` would refuse is refused.
 
     Args:
@@ -111,10 +110,10 @@ def examine(lines: Iterable[str | bytes], *, limits: str = "sqs") -> Loaded:
     reader = DumpReader(lines)
     reader.start()
     queues = {queue.name for queue in reader.queues()}
-    done = Loaded(messages=sum(len(batch) for batch in _batches(reader, queues, 0, LIMITS[limits])))
+    count = sum(len(batch) for batch in _batches(reader, queues, 0, LIMITS[limits]))
     for _ in _remembered(reader, queues):
         pass
-    return done
+    return Loaded(messages=count)
 
 
 # --- queues
@@ -123,7 +122,7 @@ def examine(lines: Iterable[str | bytes], *, limits: str = "sqs") -> Loaded:
 def _create_queues(
     tx: "Transaction", queues: list[DumpedQueue], caller: "Caller"
 ) -> tuple[list[str], list[str]]:
-    """Make those that there are not; their redrive policies once all of them are there. Gives names and warnings."""
+    """Create the missing queues, then set their redrive policies. Returns names and warnings."""
     created = []
     warnings = []
     for queue in queues:

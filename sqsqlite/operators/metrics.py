@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite.actions import queue_rows
-from sqsqlite.operators import measure
+from sqsqlite.operators import statistics
 from sqsqlite.sql import metrics as statements
 from sqsqlite.store.transaction import Snapshot
 
@@ -111,12 +111,12 @@ class _Measured(NamedTuple):
 
     now_ms: int
     since_at: int
-    counts: dict[int, measure.Counts]
-    activity: dict[int, measure.Activity]
+    counts: dict[int, statistics.Counts]
+    activity: dict[int, statistics.Activity]
     oldest_at: dict[int, int | None]
     groups_in_flight: dict[int, int]
     noisy: dict[int, list[str]]
-    quiet: dict[int, measure.Counts]
+    quiet: dict[int, statistics.Counts]
 
     def age(self, oldest_at: int | None) -> float:
         """Seconds; 0 where there is no message, or one that another process has sent since `now_ms` was asked."""
@@ -160,15 +160,15 @@ def _measure(
         queue.epoch_id: snapshot.expired_at(queue.message_retention_period_seconds) for queue in queues
     }
     since_at = now_ms - now_ms % _MINUTE_MS - _MINUTE_MS
-    minutes = [(queue.id, queue.minute_at, measure.Activity(*queue[9:])) for queue in queues]
-    counts = measure.counts(snapshot, expired_at.items(), now_ms)
+    minutes = [(queue.id, queue.minute_at, statistics.Activity(*queue[9:])) for queue in queues]
+    counts = statistics.counts(snapshot, expired_at.items(), now_ms)
     oldest_at = _oldest(snapshot, queues, expired_at, counts)
     noisy = _noisy(snapshot, queues, expired_at, counts, now_ms)
     measured = _Measured(
         now_ms,
         since_at,
         counts,
-        measure.activity(snapshot, minutes, since_at),
+        statistics.activity(snapshot, minutes, since_at),
         oldest_at,
         _groups_in_flight(snapshot, queues, expired_at, counts, now_ms),
         noisy,
@@ -207,7 +207,7 @@ def _metrics(queue: _Queue, measured: _Measured) -> QueueMetrics:
 
 
 def _oldest(
-    snapshot: Snapshot, queues: list[_Queue], expired_at: dict[int, int], counts: dict[int, measure.Counts]
+    snapshot: Snapshot, queues: list[_Queue], expired_at: dict[int, int], counts: dict[int, statistics.Counts]
 ) -> dict[int, int | None]:
     """The instant from which the age counts: of the oldest send, or in a dead-letter queue of the oldest move."""
     found = {epoch_id: count.oldest_sent_at for epoch_id, count in counts.items()}
@@ -224,7 +224,7 @@ def _groups_in_flight(
     snapshot: Snapshot,
     queues: list[_Queue],
     expired_at: dict[int, int],
-    counts: dict[int, measure.Counts],
+    counts: dict[int, statistics.Counts],
     now_ms: int,
 ) -> dict[int, int]:
     """Of the FIFO queues that have messages in flight."""
@@ -240,7 +240,7 @@ def _noisy(
     snapshot: Snapshot,
     queues: list[_Queue],
     expired_at: dict[int, int],
-    counts: dict[int, measure.Counts],
+    counts: dict[int, statistics.Counts],
     now_ms: int,
 ) -> dict[int, list[str]]:
     """The noisy groups of standard queues. Where none can be noisy nothing is counted."""
@@ -257,7 +257,7 @@ def _noisy(
 
 def _quiet(
     snapshot: Snapshot, epoch_id: int, expired_at: dict[int, int], noisy: dict[int, list[str]], now_ms: int
-) -> measure.Counts:
+) -> statistics.Counts:
     """The counts of a queue without its noisy groups, and from when the age of what is left counts."""
     bounds = {
         "epoch_id": epoch_id,
@@ -267,7 +267,7 @@ def _quiet(
     }
     row = snapshot.execute(statements.MEASURE_QUIET_GROUPS, bounds).fetchone()
     in_flight, delayed, messages, oldest_at = row
-    return measure.Counts(messages - in_flight - delayed, in_flight, delayed, oldest_at)
+    return statistics.Counts(messages - in_flight - delayed, in_flight, delayed, oldest_at)
 
 
 def _of_each(

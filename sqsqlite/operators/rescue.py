@@ -1,11 +1,21 @@
-"""Reading the messages of a file for a dump: all of them, or of a damaged file as many as can be read."""
+"""Reading the messages of a file for a dump, also of a damaged one: what can be read, and what `load` will take."""
 
 import json
+import uuid
 from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqsqlite.actions import dead_letters
+from sqsqlite.actions.damaged import UUID_BYTES, check_message, line
 from sqsqlite.actions.queue_rows import StoredMessage
+from sqsqlite.contract import limits, queue_attributes
+from sqsqlite.contract.message_attributes import TRACE_HEADER, MessageAttributeValue
+from sqsqlite.contract.names import is_queue_arn
+from sqsqlite.contract.parameters import check_tags
+from sqsqlite.contract.prepared import prepare_message
+from sqsqlite.errors import Corrupt, SQSError
+from sqsqlite.operators.dump_lines import MOST_EARLIER, DumpedDeduplication, DumpedMessage, decode, encode
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql import operators as dump_sql
 from sqsqlite.store.damage import undecoded
@@ -15,11 +25,15 @@ from sqsqlite.store.translate import CORRUPT, is_undecodable, primary_code
 if TYPE_CHECKING:
     from sqsqlite.store.driver import Connection
 
+LARGEST = 2**53  # that a dump can have: dump_lines.Number
 PAGE = 200
 # Above any row id that AUTOINCREMENT gives in practice, and far enough below the largest number to count beyond it.
 _END = 1 << 62
 # Row ids skipped at a time on a damaged stretch, as a part of what was skipped: one by one at first.
 _STRIDE = 64
+
+
+_TEXTS = frozenset((str, type(None)))
 
 
 class Stored(NamedTuple):
@@ -173,6 +187,145 @@ class Rescue:
                 continue
             message = StoredMessage(*rows[0]) if rows else None
             yield row_id, Stored(row_id, epoch_id, message, sent_at=sent_at)
+
+
+def is_plain(found: Stored) -> bool:
+    """Whether all is as a healthy file has it, so far as a look shows that costs next to nothing."""
+    message = found.message
+    first = found.first_received_at
+    return (
+        message is not None
+        and type(message.body) is str
+        and type(message.message_id) is bytes
+        and len(message.message_id) == UUID_BYTES
+        and type(message.attributes) in _TEXTS
+        and type(message.group_id) in _TEXTS
+        and type(message.trace_header) in _TEXTS
+        and type(message.sender_id) in _TEXTS
+        and type(found.deduplication_id) in _TEXTS
+        and type(found.source_arn) in _TEXTS
+        and (found.earlier is None or _are_moves(found.earlier))
+        and type(found.sent_at) is type(found.visible_at) is int
+        and type(found.receive_count) is type(found.queue_receive_count) is int
+        and 0 <= found.sent_at <= LARGEST
+        and 0 <= found.visible_at <= LARGEST
+        and 0 <= found.receive_count <= LARGEST
+        and 0 <= found.queue_receive_count <= found.receive_count
+        and (first is None or (type(first) is int and 0 <= first <= LARGEST))
+        and (found.source_arn is None or _has_provenance(found))
+    )
+
+
+def _has_provenance(found: Stored) -> bool:
+    count, moved_at = found.source_receive_count, found.moved_at
+    return (
+        isinstance(found.source_arn, str)
+        and is_queue_arn(found.source_arn)
+        and type(count) is type(moved_at) is int
+        and 0 <= count <= LARGEST
+        and 0 <= moved_at <= LARGEST
+    )
+
+
+def _are_moves(earlier: str) -> bool:
+    try:
+        moves = dead_letters.read(earlier)
+    except (TypeError, ValueError):
+        return False
+    return len(moves) <= MOST_EARLIER and all(is_queue_arn(move.source_arn) for move in moves)
+
+
+def mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str], None]) -> Stored:
+    """A damaged row whose message is whole: what it cannot have counts as never received, and sent now.
+
+    Raises:
+        Corrupt: why the message itself can't be dumped.
+    """
+    if found.message is None:
+        raise Corrupt("its row in sqs_messages is missing")
+    check_message(found.message)
+    told = "its lease is damaged: dumped with the times and counts that can be read"
+    passed_by(line(found.id, queue_name, told))
+    plain = Stored(found.id, found.epoch_id, found.message, sent_at=now_ms)
+    numbers = ("sent_at", "first_received_at", "receive_count", "queue_receive_count", "visible_at")
+    kept: dict[str, Any] = {
+        name: number
+        for name in numbers
+        if type(number := getattr(found, name)) is int and 0 <= number <= LARGEST
+    }
+    if isinstance(found.deduplication_id, str):
+        kept["deduplication_id"] = found.deduplication_id
+    if _has_provenance(found):
+        whole = ("source_arn", "source_receive_count", "moved_at")
+        kept.update((name, getattr(found, name)) for name in whole)
+        if isinstance(found.earlier, str) and _are_moves(found.earlier):
+            kept["earlier"] = found.earlier
+    kept["receive_count"] = max(kept.get("receive_count", 0), kept.get("queue_receive_count", 0))
+    return plain._replace(**kept)
+
+
+def check_loadable(dumped: DumpedMessage) -> None:
+    """See that a message can be loaded, if it is not too large for where.
+
+    Raises:
+        Corrupt: why it can't.
+    """
+    trace = dumped.trace_header
+    system = {TRACE_HEADER: MessageAttributeValue(data_type="String", string_value=trace)} if trace else None
+    try:
+        prepare_message(
+            dumped.body,
+            dumped.attributes,
+            system,
+            dumped.group_id,
+            dumped.deduplication_id,
+            limits=limits.NATIVE,
+        )
+    except SQSError as error:
+        raise Corrupt(f"no queue would take it: {error.message}") from error
+    if dumped.group_id is None and dumped.queue.endswith(".fifo"):
+        raise Corrupt("its message group is missing")
+
+
+def check_deduplication(dumped: DumpedDeduplication) -> None:
+    """See that what was read has the types of its line, and an id.
+
+    Raises:
+        Corrupt: why it has not.
+    """
+    try:
+        decode(encode(dumped))
+        uuid.UUID(dumped.message_id)
+    except ValueError as error:  # msgspec's among them
+        raise Corrupt(str(error)) from error
+
+
+def loadable_attributes(stored: dict[str, str], *, fifo: bool) -> dict[str, str]:
+    """Those of a queue's attributes that a new queue can have."""
+    if _is_allowed(stored, fifo=fifo):
+        return stored
+    return {name: text for name, text in stored.items() if _is_allowed({name: text}, fifo=fifo)}
+
+
+def _is_allowed(some: dict[str, str], *, fifo: bool) -> bool:
+    try:
+        queue_attributes.parse_attributes(some, fifo=fifo, creating=True, limits=limits.NATIVE, current=None)
+    except (SQSError, ValueError):
+        return False
+    return True
+
+
+def loadable_tags(stored: dict[str, str]) -> dict[str, str]:
+    """Those of a queue's tags that a new queue can have."""
+    return {key: value for key, value in stored.items() if _is_tag(key, value)}
+
+
+def _is_tag(key: str, value: str) -> bool:
+    try:
+        check_tags({key: value}, limits.NATIVE)
+    except SQSError:
+        return False
+    return True
 
 
 def _stored(row: tuple[Any, ...]) -> Stored:

@@ -2,9 +2,6 @@
 
 import pytest
 
-from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.look import _followed
-
 
 @pytest.fixture
 def fifo(run, sqs):
@@ -95,13 +92,11 @@ def test_what_waits_behind_a_message_in_flight_is_looked_at_as_visible(run, fifo
     assert [row["body"] for row in run("peek", "orders.fifo", "--hidden").rows] == ["a"]
 
 
-def test_tail_follows_in_order_of_sending(path, fifo):
-    line = CommandLine({"db": str(path)})
-    followed = _followed(line, "orders.fifo", 2)
-    assert [next(followed)["body"] for _ in range(2)] == ["b", "c"]
+def test_following_is_in_order_of_sending(fifo):
+    followed = fifo.follow(2)
+    assert [next(followed).body for _ in range(2)] == ["b", "c"]
     fifo.send("d", group_id="red")
-    assert next(followed)["body"] == "d"
-    line.close()
+    assert next(followed).body == "d"
 
 
 def test_a_command_for_each_message_sees_a_group_in_order(run, fifo, tmp_path):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import sqsqlite
-from sqsqlite.cli import move_task
+from sqsqlite.api import move_task
 from tests.cli.runs import runner_on
 from tests.store.full_disks import fill_by_another_program, small_disk
 from tests.store.waiting import until
@@ -188,7 +188,7 @@ def test_the_next_process_goes_on_with_the_task_of_a_killed_one(path, sqs, dead)
 def test_in_the_background_it_is_left_to_whoever_has_the_file_open(run, sqs, dead):
     ran = run("redrive", "dead", "--rate", "20", "--background", "--yes")
     assert (ran.code, ran.rows[0]["status"]) == (0, "RUNNING")
-    assert ran.err == "dead: begun; whoever has the file open goes on with it\n"
+    assert ran.err == "dead: begun; any process that has the file open goes on with it\n"
     with sqsqlite.connect(sqs._store.path):
         until(lambda: len(dead) == 0)
 
@@ -204,7 +204,7 @@ def test_a_task_in_the_way_is_told_with_what_stops_it(run, sqs, dead):
 
 
 def test_a_full_disk_is_told_and_the_task_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(move_task, "_STILL_SECONDS", 0.2)
+    monkeypatch.setattr(move_task, "_STILL", 0.2)
     with small_disk(tmp_path / "disk", 24) as disk:
         path = disk / "queues.db"
         with sqsqlite.connect(path) as sqs:

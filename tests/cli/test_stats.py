@@ -90,7 +90,7 @@ def test_rates_are_counted_from_one_look_to_the_next(watched):
 def test_rates_miss_nothing_at_the_turn_of_a_minute(watched, clock, path):
     """Ten messages every 20 s, sent before the turn of a minute and after it."""
     line = CommandLine({"db": str(path)})
-    line._store = watched._store
+    line._sqs = watched
     rates = []
 
     def wait(_seconds):

@@ -60,12 +60,23 @@ def test_no_section_is_left_of_a_member_that_is_gone():
 @pytest.mark.parametrize(
     "kind",
     [
+        sqsqlite.AccessKey,
+        sqsqlite.DamagedMessage,
+        sqsqlite.DeadLetter,
+        sqsqlite.DeadLetterCount,
+        sqsqlite.Finding,
+        sqsqlite.Loaded,
         sqsqlite.MoveFilter,
         sqsqlite.MoveTask,
+        sqsqlite.NewKey,
         sqsqlite.Peeked,
+        sqsqlite.PlannedMove,
         sqsqlite.QueueMetrics,
         sqsqlite.QueueStatistics,
+        sqsqlite.SchemaState,
         sqsqlite.SentMessage,
+        sqsqlite.Session,
+        sqsqlite.Upgrade,
     ],
     ids=lambda kind: kind.__name__,
 )
@@ -83,6 +94,21 @@ def test_the_calls_of_a_move_task_are_told():
     calls = [name for name, _ in inspect.getmembers(sqsqlite.MoveTask, inspect.isfunction) if name[0] != "_"]
     assert calls
     assert [name for name in calls if not is_told(name, SECTIONS["MoveTask"])] == []
+
+
+def test_the_calls_of_access_keys_are_told():
+    calls = {name for name in vars(sqsqlite.AccessKeys) if name[0] != "_"}
+    assert set(re.findall(r"^\| `(\w+)\(", SECTIONS["AccessKeys"], re.MULTILINE)) == calls
+
+
+@pytest.mark.parametrize(
+    "name", ["check", "check_dump", "key_file_session", "restore", "schema_state", "upgrade"]
+)
+def test_a_call_on_a_closed_file_is_told_with_its_arguments(name):
+    signature = inspect.signature(getattr(sqsqlite, name))
+    plain = [given.replace(annotation=inspect.Parameter.empty) for given in signature.parameters.values()]
+    shown = str(inspect.Signature(plain)).replace("'", '"')
+    assert f"`{name}{shown}`" in SECTIONS[f"sqsqlite.{name}"]
 
 
 @pytest.mark.parametrize("name", ["connect", "client"])

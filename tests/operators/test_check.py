@@ -7,8 +7,7 @@ import pytest
 import sqsqlite
 from sqsqlite import errors
 from sqsqlite.operators.backup import backup, restore
-from sqsqlite.operators.check import INVARIANTS, check
-from sqsqlite.operators.set_aside import damaged_messages
+from sqsqlite.operators.check import INVARIANTS, check, damaged_messages
 from sqsqlite.store.create import PAGE_SIZE
 from sqsqlite.store.driver import dbapi
 from tests.store.inspection import rows

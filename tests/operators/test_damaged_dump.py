@@ -181,7 +181,7 @@ def test_a_queue_whose_type_contradicts_its_name_is_dumped_as_it_is_called(
     assert line.endswith(f"is damaged: its type contradicts its name; it is dumped as a {kind} queue")
     with sqsqlite.connect(tmp_path / "new.db", clock=clock) as new:
         loaded = load(new._store, lines, LOCAL)
-        assert (loaded.messages, loaded.warnings) == (2, [])
+        assert (loaded.messages, loaded.warnings) == (2, ())
         assert {one.body: one.group_id for each in new.queues() for one in each.receive()} == {
             "one": None,
             "two": "g",

@@ -88,8 +88,8 @@ def test_a_loaded_dump_dumps_the_same(full, other):
     """Ids, send times, receive counts, delays, attributes, provenance, queue attributes and tags."""
     lines = lines_of(full)
     done = take_in(other, lines)
-    assert (done.messages, done.before, done.expired, done.warnings) == (5, 0, 0, [])
-    assert done.created == ["dead", "orders"]
+    assert (done.messages, done.before, done.expired, done.warnings) == (5, 0, 0, ())
+    assert done.created == ("dead", "orders")
     assert objects(lines_of(other)) == objects(lines)
     assert check(other._store, bodies=True) == []
 
@@ -493,7 +493,7 @@ def test_renewed_messages_are_as_if_sent_now(full, other, clock):
 def test_a_queue_that_exists_keeps_its_attributes_and_messages(full, other):
     other.create_queue("orders", visibility_timeout=99).send("first")
     done = take_in(other, lines_of(full))
-    assert done.created == ["dead"]
+    assert done.created == ("dead",)
     assert other.queue("orders").attributes["VisibilityTimeout"] == "99"
     assert "RedrivePolicy" not in other.queue("orders").attributes
     assert bodies(other.queue("orders"))[0] == "first"

@@ -7,7 +7,7 @@ from sqsqlite.actions.caller import LOCAL
 from sqsqlite.actions.move_tasks import start_message_move_task
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.contract.requests import StartMessageMoveTask
-from sqsqlite.operators.redrive import Part, plan
+from sqsqlite.operators.dead_letters import PlannedMove, plan
 from tests.store.waiting import until
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
@@ -61,9 +61,9 @@ def moved(sqs, queue, to=None, **conditions):
 
 def test_it_tells_how_many_go_from_where_to_where(died, dead):
     assert planned(died, dead) == [
-        Part(None, None, 1, "of unknown origin"),
-        Part("mails", "mails", 2, None),
-        Part("orders", "orders", 4, None),
+        PlannedMove(None, None, 1, "of unknown origin"),
+        PlannedMove("mails", "mails", 2, None),
+        PlannedMove("orders", "orders", 4, None),
     ]
     assert moved(died, dead)[1] == "CouldNotDetermineMessageSource"
     assert [len(died.queue(name)) for name in ("dead", "mails", "orders")] == [1, 2, 4]
@@ -72,9 +72,9 @@ def test_it_tells_how_many_go_from_where_to_where(died, dead):
 def test_a_destination_is_for_all(died, dead):
     target = died.create_queue("target")
     assert planned(died, dead, target) == [
-        Part(None, "target", 1, None),
-        Part("mails", "target", 2, None),
-        Part("orders", "target", 4, None),
+        PlannedMove(None, "target", 1, None),
+        PlannedMove("mails", "target", 2, None),
+        PlannedMove("orders", "target", 4, None),
     ]
     assert moved(died, dead, target)[1] is None
     assert len(target) == 7
@@ -122,7 +122,7 @@ def test_what_is_hidden_stays(died, dead, clock):
 
 def test_what_came_from_a_queue_that_is_gone_stays(died, dead):
     died.queue("mails").delete()
-    assert planned(died, dead)[1] == Part("mails", "mails", 2, "the queue is gone")
+    assert planned(died, dead)[1] == PlannedMove("mails", "mails", 2, "the queue is gone")
     bodies, reason = moved(died, dead, minimum_receive_count=1)
     assert (len(bodies), reason) == (4, "AWS.SimpleQueueService.NonExistentQueue")
 
@@ -145,7 +145,7 @@ def test_what_stands_behind_a_hidden_one_of_its_group_stays(sqs):
     ]
     assert moved(sqs, dead) == (["b1"], None)
     held.delete()
-    assert planned(sqs, dead) == [Part("orders.fifo", "orders.fifo", 2, None)]
+    assert planned(sqs, dead) == [PlannedMove("orders.fifo", "orders.fifo", 2, None)]
 
 
 def test_what_is_beyond_its_retention_is_not_counted(died, dead, clock):

@@ -8,8 +8,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.operators.check import check
-from sqsqlite.operators.set_aside import damaged_messages, set_aside
+from sqsqlite.operators.check import check, damaged_messages, set_aside
 from tests.cli.runs import runner_on
 
 BROKEN = "UPDATE sqs_messages SET body = CAST(x'ff66' AS TEXT) WHERE id = {id}"
