@@ -59,7 +59,7 @@ def told_of_fifo(parameters: Mapping[str, Any], remedy: str) -> Iterator[None]:
         yield
     except (InvalidAttributeName, InvalidParameterValue) as error:
         name, attributes = parameters.get("QueueName"), parameters.get("Attributes") or {}
-        from sqsqlite.api.connect import asks_for_fifo
+        from sqsqlite.contract.fifo_only import asks_for_fifo
 
         why = asks_for_fifo(name, attributes) if isinstance(name, str) else None
         if why is None:

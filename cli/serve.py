@@ -6,35 +6,33 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure, failure_of
-from sqsqlite.cli.server_end import Stopper, close
 from sqsqlite.cli.signals import handled_by
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 from sqsqlite.errors import SQSQLiteError
 
 if TYPE_CHECKING:
-    import socket
     from contextlib import AbstractContextManager
+    from types import FrameType
 
-    from sqsqlite.access.access import Access
-    from sqsqlite.access.key_file import KeyFile
-    from sqsqlite.access.latch import Latch
-    from sqsqlite.serve.counts import Counts
-    from sqsqlite.serve.processes import Ready
-    from sqsqlite.serve.server import Server, ServerOptions
-    from sqsqlite.store.store import Store
+    from sqsqlite.serve.endpoint import Endpoint, Ready, Server
 
 _is_base_url = re.compile(
     r"https?://(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?/?"
 ).fullmatch
+# Seconds that the last writes to the file, which no client waits for, may wait for other writers.
+CLOSE_SECONDS = 2.0
+_LOOK_AGAIN = 0.1
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -45,24 +43,26 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.IntRange(0, 65_535),
     default=9324,
     show_default=True,
-    help="0: any that is free, and which is said.",
+    help="0: any free one, which the command prints.",
 )
 @click.option(
     "--base-url",
     metavar="URL",
-    help="What queue URLs begin with. Default: what the client has asked, its Host header.",
+    help="The beginning of queue URLs. Default: the scheme and the Host header of each request.",
 )
 @click.option(
     "--allowed-host",
     "allowed_hosts",
     metavar="NAME",
     multiple=True,
-    help="Without access keys: answer to this name too, beside localhost. May be repeated.",
+    help="Without access keys: answer to this name too, like to localhost. May be repeated.",
 )
 @click.option(
     "--keys", "key_file", metavar="FILE", type=_FILE, help="More access keys, as in ~/.aws/credentials."
 )
-@click.option("--tls-cert", metavar="FILE", type=_FILE, help="Serve HTTPS: the certificate, as PEM.")
+@click.option(
+    "--tls-cert", "tls_certificate", metavar="FILE", type=_FILE, help="Serve HTTPS: the certificate, as PEM."
+)
 @click.option("--tls-key", metavar="FILE", type=_FILE, help="The certificate's key, as PEM.")
 @click.option("--require-tls", is_flag=True, help="Refuse requests that did not come over HTTPS.")
 @click.option(
@@ -72,7 +72,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--rate-limit",
     metavar="N",
     type=click.FloatRange(0, min_open=True),
-    help="Serve each account so many requests a second, and answer RequestThrottled beyond.",
+    help="Serve each account N requests a second, and answer RequestThrottled beyond that.",
 )
 @click.option(
     "--processes",
@@ -93,39 +93,61 @@ def serve(line: CommandLine, /, **options: Any) -> None:
       sqsqlite serve --port 0 --synchronous NORMAL
       sqsqlite serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
 
-    Other programs may use the file meanwhile. Without access keys every request is served, signed or not, and only
-    this machine is listened to. `sqsqlite keys add` makes a key; from then on requests must be signed. A stop waits
-    for answers under way, long polls are answered at once; a second signal does not wait.
+    Other programs may use the file meanwhile. Without access keys the server listens to this machine only, and serves
+    every request, signed or not. `sqsqlite keys add` makes a key; from then on requests must be signed. On the first
+    signal the server answers long polls at once and finishes other requests; a second signal ends it.
     """
     _check(options)
+    log_path = options.pop("log")
     _require_uvicorn()
     _check_certificate(options)
-    key_file = _read_keys(line, options["key_file"])
-    keyed = _has_keys(line) or key_file is not None
-    if not keyed:
-        _refuse_strangers(options["host"])
-    from sqsqlite.access.latch import Latch
-    from sqsqlite.serve.metrics import shared_counts
-
-    with _listen(options["host"], options["port"]) as listener, _log(options["log"]) as log:
+    with _endpoint(line, options) as endpoint, _log(log_path) as log:
         line.open(create=True)
-        opened = _Opened(listener, log, key_file, Latch(is_set=keyed), shared_counts(options["processes"]))
-        _run(line, options, opened, lambda: _announce(line, options, listener, keyed))
+
+        def make(place: int) -> "Server":
+            with _protected():
+                return endpoint.server(line.sqs, place, log)
+
+        _run(line, options, make, lambda: _announce(line, options, endpoint))
 
 
-class _Opened(NamedTuple):
-    """What is made of the options before there is a server; several processes share it."""
+@contextlib.contextmanager
+def _protected() -> Iterator[None]:
+    """Turn the refusal of an address without keys into a usage error."""
+    from sqsqlite.serve.endpoint import Unprotected
 
-    listener: "socket.socket"
-    log: TextIO | None
-    key_file: "KeyFile | None"
-    latch: "Latch"
-    counts: "Counts"
+    try:
+        yield
+    except Unprotected as error:
+        raise click.UsageError(f"--host {error}") from error
 
 
-def _run(line: CommandLine, options: dict[str, Any], opened: _Opened, announce: Callable[[], None]) -> None:
+def _endpoint(line: CommandLine, options: dict[str, Any]) -> "Endpoint":
+    """Bind the address. No file is made yet: the address may be refused."""
+    from sqsqlite.serve.endpoint import Endpoint, EndpointOptions
+
+    key_file = options["key_file"]
+    has_keys = line.exists and bool(line.sqs.keys.list())
+    if has_keys:
+        line.advise_privacy(line.path)
+    try:
+        with _protected():
+            endpoint = Endpoint(EndpointOptions(**options), has_keys=has_keys)
+    except OSError as error:
+        raise Failure(
+            f"--host {options['host']} --port {options['port']}: {error.strerror}", FAILED
+        ) from error
+    if key_file is not None:
+        line.advise_privacy(key_file)
+    return endpoint
+
+
+def _run(
+    line: CommandLine, options: dict[str, Any], make: Callable[[int], "Server"], announce: Callable[[], None]
+) -> None:
+    """Serve until the end, by the servers that `make` gives for the processes' places."""
     if options["processes"] == 1:
-        server = _server(line, options, opened, 0)
+        server = make(0)
         stopper = Stopper(server)
         with handled_by(stopper, signal.SIGINT, signal.SIGTERM):
             announce()
@@ -133,13 +155,10 @@ def _run(line: CommandLine, options: dict[str, Any], opened: _Opened, announce: 
             close(line, stopper)
         return
     line.close_file()
-    from sqsqlite.serve.processes import supervise
+    from sqsqlite.serve.endpoint import supervise
 
     exit_code = supervise(
-        options["processes"],
-        lambda place, ready: _work(line, options, opened, place, ready),
-        announce,
-        line.say,
+        options["processes"], lambda place, ready: _work(line, make, place, ready), announce, line.say
     )
     if exit_code:
         raise Failure("", exit_code)
@@ -148,9 +167,9 @@ def _run(line: CommandLine, options: dict[str, Any], opened: _Opened, announce: 
 def _check(options: dict[str, Any]) -> None:
     if options["rate_limit"] is not None and not math.isfinite(options["rate_limit"]):
         raise click.UsageError(f"--rate-limit {options['rate_limit']}: a finite number of requests a second")
-    if (options["tls_cert"] is None) != (options["tls_key"] is None):
+    if (options["tls_certificate"] is None) != (options["tls_key"] is None):
         raise click.UsageError("--tls-cert and --tls-key belong together")
-    if options["require_tls"] and options["tls_cert"] is None and not options["behind_proxy"]:
+    if options["require_tls"] and options["tls_certificate"] is None and not options["behind_proxy"]:
         raise click.UsageError(
             "--require-tls needs --tls-cert and --tls-key, or --behind-proxy: nothing would be served"
         )
@@ -165,7 +184,7 @@ def _check(options: dict[str, Any]) -> None:
             "query: a queue's URL goes on with account and name"
         )
     if options["processes"] > 1 and not hasattr(os, "fork"):
-        raise click.UsageError("--processes: this system can't fork, so there can be one process alone")
+        raise click.UsageError("--processes: this system can't fork, so it can run only one process")
 
 
 def _require_uvicorn() -> None:
@@ -176,8 +195,8 @@ def _require_uvicorn() -> None:
 
 
 def _check_certificate(options: dict[str, Any]) -> None:
-    """Tell of a slip before a process is started, which would meet it only when it serves."""
-    certificate, key = options["tls_cert"], options["tls_key"]
+    """Check the certificate before a process is started, which would meet the fault only when it serves."""
+    certificate, key = options["tls_certificate"], options["tls_key"]
     if certificate is None:
         return
     import ssl
@@ -188,18 +207,8 @@ def _check_certificate(options: dict[str, Any]) -> None:
         raise Failure(f"--tls-cert {certificate} --tls-key {key}: {error.strerror}") from error
 
 
-def _read_keys(line: CommandLine, path: Path | None) -> "KeyFile | None":
-    if path is None:
-        return None
-    from sqsqlite.access.key_file import KeyFile
-
-    found = KeyFile(path)
-    line.advise_privacy(path)
-    return found
-
-
 def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
-    """What to write the log to, and close in the end."""
+    """The file to write the log to."""
     if path is None:
         return contextlib.nullcontext()
     if path == "-":
@@ -207,42 +216,13 @@ def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
     return open(path, "a", encoding="utf-8")
 
 
-def _has_keys(line: CommandLine) -> bool:
-    """Whether the file of queues has keys. None is made yet: the address may be refused."""
-    if not (line.exists and line.sqs.keys.list()):
-        return False
-    line.advise_privacy(line.path)
-    return True
-
-
-def _refuse_strangers(host: str) -> None:
-    from sqsqlite.serve.server import is_loopback
-
-    if not is_loopback(host):
-        raise click.UsageError(
-            f"--host {host}: other machines may reach this address, and there is no access key: anybody could do "
-            "everything. `sqsqlite keys add` makes a key, --keys FILE names some."
-        )
-
-
-def _listen(host: str, port: int) -> "socket.socket":
-    from sqsqlite.serve.server import listen
-
-    try:
-        return listen(host, port)
-    except OSError as error:
-        raise Failure(f"--host {host} --port {port}: {error.strerror}", FAILED) from error
-
-
-def _announce(line: CommandLine, options: dict[str, Any], listener: "socket.socket", keyed: bool) -> None:
-    host, port = listener.getsockname()[:2]
-    scheme = "http" if options["tls_cert"] is None else "https"
+def _announce(line: CommandLine, options: dict[str, Any], endpoint: "Endpoint") -> None:
     count = options["processes"]
     by = f", {count} processes" if count > 1 else ""
-    # With --quiet too if it was any port: nobody else can tell which.
+    # With --quiet too if any free port was asked for: nothing else shows which one it is.
     say = line.say if options["port"] else partial(click.echo, err=True)
-    say(f"serving {line.path} on {scheme}://{f'[{host}]' if ':' in host else host}:{port}{by}")
-    if keyed:
+    say(f"serving {line.path} on {endpoint.url}{by}")
+    if endpoint.is_keyed:
         line.say("access keys are in force: requests must be signed")
     else:
         line.say(
@@ -251,48 +231,10 @@ def _announce(line: CommandLine, options: dict[str, Any], listener: "socket.sock
         )
 
 
-def _server(line: CommandLine, options: dict[str, Any], opened: _Opened, place: int) -> "Server":
-    from sqsqlite.serve.application import Options
-    from sqsqlite.serve.metrics import Metrics
-    from sqsqlite.serve.server import Server, ServerOptions
-
-    served = ServerOptions(
-        host=options["host"],
-        port=options["port"],
-        tls_certificate=options["tls_cert"],
-        tls_key=options["tls_key"],
-        behind_proxy=options["behind_proxy"],
-        presents=Options((options["base_url"] or "").rstrip("/") or None),
-        log=opened.log,
-        metrics_for_all=options["metrics_for_all"],
-        allowed_hosts=options["allowed_hosts"],
-    )
-    metrics = Metrics(opened.counts, place)
-    store = line.sqs._store  # noqa: SLF001
-    return Server(store, served, _access(store, options, opened, served), opened.listener, metrics)
-
-
-def _access(store: "Store", options: dict[str, Any], opened: _Opened, served: "ServerOptions") -> "Access":
-    from sqsqlite.access.keyed_access import KeyedAccess
-    from sqsqlite.serve.throttle import Throttled
-
-    access = KeyedAccess(
-        store,
-        opened.key_file,
-        require_tls=options["require_tls"],
-        latch=opened.latch,
-        hosts=served.hosts,
-    )
-    if not access.is_in_force:
-        _refuse_strangers(options["host"])
-    limit = options["rate_limit"]
-    return access if limit is None else Throttled(access, limit / options["processes"])
-
-
-def _work(line: CommandLine, options: dict[str, Any], opened: _Opened, place: int, ready: "Ready") -> int:
-    """One process of several. It makes no file: where the one that the others serve has gone, it can't start."""
+def _work(line: CommandLine, make: Callable[[int], "Server"], place: int, ready: "Ready") -> int:
+    """One process of several. It makes no file: if the file has gone, it can't start."""
     try:
-        server = _server(line, options, opened, place)
+        server = make(place)
         stopper = Stopper(server)
         with handled_by(stopper, signal.SIGTERM):
             ready(server.stop)
@@ -309,3 +251,36 @@ def _tell(failure: click.ClickException) -> int:
     """Its words, and its exit code."""
     failure.show()
     return failure.exit_code
+
+
+class Stopper:
+    """A handler of signals: the first one stops the server, a second one does not wait for requests."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._count = 0
+
+    def __call__(self, _number: int, _frame: "FrameType | None") -> None:
+        """A signal has come."""
+        self._count += 1
+        self._server.stop(at_once=self.is_hurried)
+
+    @property
+    def is_hurried(self) -> bool:
+        """Whether there was a second signal."""
+        return self._count > 1
+
+
+def close(line: CommandLine, stopper: Stopper) -> None:
+    """Close the file, or end the process at once if another program's lock keeps the file from closing.
+
+    Everything that was answered is in the file. The next process sweeps it and copies the WAL.
+    """
+    closing = threading.Thread(target=line.close, daemon=True)
+    closing.start()
+    deadline = time.monotonic() + CLOSE_SECONDS
+    closing.join(_LOOK_AGAIN)
+    while closing.is_alive():
+        if stopper.is_hurried or time.monotonic() > deadline:
+            os._exit(0)
+        closing.join(_LOOK_AGAIN)

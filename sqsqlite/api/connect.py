@@ -13,8 +13,8 @@ from sqsqlite.api.inspection import name_missing_queue
 from sqsqlite.api.queue import Queue
 from sqsqlite.api.settings import attribute_texts, attributes_of
 from sqsqlite.contract import requests
+from sqsqlite.contract.fifo_only import asks_for_fifo
 from sqsqlite.contract.names import DEFAULT_REGION, queue_name
-from sqsqlite.contract.queue_attributes import FIFO_ONLY
 from sqsqlite.errors import (
     InvalidAttributeName,
     InvalidParameterValue,
@@ -261,17 +261,3 @@ class SQS(OpenFile):
 def _account_and_name(given: Any) -> tuple[str | None, Any]:
     """What is no text goes on as it is: the request refuses it, as CreateQueue's does."""
     return queue_name(given) if isinstance(given, str) else (None, given)
-
-
-def asks_for_fifo(name: str, attributes: Mapping[str, str]) -> str | None:
-    """What of a CreateQueue without FifoQueue only a FIFO queue can have: SQS's answers to these don't say so.
-
-    Args:
-        attributes: by SQS's names.
-    """
-    if attributes.get("FifoQueue", "").lower() == "true":
-        return None
-    if name.endswith(".fifo"):
-        return "only a FIFO queue has a name that ends in .fifo"
-    given = [attribute for attribute in attributes if attribute in FIFO_ONLY]
-    return f"only a FIFO queue, whose name ends in .fifo, has {', '.join(given)}" if given else None

@@ -39,6 +39,20 @@ HEAVY = {
     "sqlalchemy": {"migrations"},
     "uvicorn": {"serve"},
 }
+# The modules that the commands import. A program can use them too.
+PUBLIC = {
+    "sqsqlite",
+    "sqsqlite.errors",
+    "sqsqlite.serve.endpoint",
+    # SQS's own rules, for help texts and for commands made from the fields of the requests.
+    "sqsqlite.contract.fifo_only",
+    "sqsqlite.contract.limits",
+    "sqsqlite.contract.names",
+    "sqsqlite.contract.queue_attributes",
+    "sqsqlite.contract.requests",
+    "sqsqlite.contract.shapes",
+}
+PUBLIC_ROOMS = {"cli", "demo", "spark"}
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
 MODULES = modules()
@@ -72,6 +86,16 @@ def test_imports_point_down():
         if found.name.split(".")[0] == "sqsqlite" and {room(module), room(found.name)} <= RANK.keys()
     ]
     assert [where(*arrow) for arrow in ours if RANK[room(arrow[1].name)] < RANK[room(arrow[0])]] == []
+
+
+def test_the_commands_stand_on_public_names():
+    ours = [
+        (module, found)
+        for module, found in all_imports()
+        if room(module) == "cli" and found.name.split(".")[0] == "sqsqlite"
+    ]
+    private = [arrow for arrow in ours if arrow[1].name not in PUBLIC]
+    assert [where(*arrow) for arrow in private if room(arrow[1].name) not in PUBLIC_ROOMS] == []
 
 
 def test_no_module_is_imported_by_two_names():
