@@ -71,9 +71,9 @@ class CommandLine:
                 _ = self.output  # a path that can't be written is told before anything is done
             if not (create or self.exists):
                 raise self.missing()
-            from sqsqlite import connect
+            from sqsqlite import SQS
 
-            self._sqs = connect(self.path, **self.connect_options)
+            self._sqs = SQS.open(self.path, **self.connect_options)
         return self._sqs
 
     @property

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure, failure_of
 from sqsqlite.cli.options import given
 from sqsqlite.errors import InvalidAttributeName, InvalidParameterValue, SQSQLiteError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class QueueName(click.types.StringParamType):
@@ -23,8 +25,10 @@ class QueueName(click.types.StringParamType):
         ctx: click.Context,
         param: click.Parameter,  # noqa: ARG002 - Click's signature
         incomplete: str,
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         """The names in the file that the line speaks of, as far as it is typed. Makes no file."""
+        from click.shell_completion import CompletionItem
+
         line = CommandLine({**_from_environment(), **given(ctx)})
         try:
             return [CompletionItem(queue.name) for queue in line.sqs.queues(incomplete)]

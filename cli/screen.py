@@ -2,14 +2,14 @@
 
 import re
 
-# C0 except tab and line end, DEL, C1, and Unicode's controls of the writing direction.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# C0 except tab and line end, DEL, C1, and Unicode's controls of the writing direction. Compiled at its first use.
+_STEERING = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def on_screen(text: str) -> str:
     r"""Write each of these characters as `\u` and four hexadecimal digits: within JSON the same value."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(_STEERING, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def one_line(text: str) -> str:

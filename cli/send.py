@@ -10,7 +10,6 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure
-from sqsqlite.cli.message_rows import BadMessage, message_of
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column
@@ -87,12 +86,14 @@ def send(
         )
     common["attributes"] = _typed(attributes)
     common = {name: value for name, value in common.items() if value is not None}
-    sqs = line.open(create=True) if create else line.sqs
-    found = sqs.create_queue(queue, fifo=queue.endswith(".fifo")) if create else line.queue(queue)
+    if create:
+        line.open(create=True).create_queue(queue, fifo=queue.endswith(".fifo"))
     if body != "-":
-        sent = found.send(body, **common)
+        with line.naming(queue):
+            sent = line.sqs.send(queue, body, **common)
         line.print_rows([_row(sent)], [Column("message_id")])
         return
+    sqs, found = line.sqs, line.queue(queue)
     from sqsqlite.cli.feed import Aside, Feed
 
     aside = Aside(refused_path or Path(f"{found.name}-refused.jsonl")) if continue_on_error else None
@@ -165,6 +166,8 @@ def _text_line(record: bytes) -> dict[str, Any]:
 
 def _json_line(record: bytes) -> dict[str, Any]:
     from decimal import Decimal
+
+    from sqsqlite.cli.message_rows import BadMessage, message_of
 
     try:
         row = json.loads(_text(record)["body"], parse_float=Decimal)

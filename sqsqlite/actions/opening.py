@@ -3,16 +3,46 @@
 import os
 import re
 
-from sqsqlite.actions.moving import leave_moves, move_chunk, next_move_at
-from sqsqlite.actions.sweep import sweep_chunk
 from sqsqlite.contract import limits as quotas
 from sqsqlite.contract.names import DEFAULT_REGION
+from sqsqlite.sql.moves import LIST_UNFINISHED_MOVE_TASKS
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
+from sqsqlite.store.transaction import Snapshot, Transaction
 from sqsqlite.store.upkeep import Chores
 
 COMPAT = ("docs", "aws")
-CHORES = Chores(sweep_chunk, next_move_at, move_chunk, leave_moves)
+
+# Each chore loads its module when there is something to do: most commands end before.
+
+
+def _sweep_chunk(tx: Transaction, place: int) -> int | None:
+    from sqsqlite.actions.sweep import sweep_chunk
+
+    return sweep_chunk(tx, place)
+
+
+def _next_move_at(at: Snapshot, worker: bytes) -> int | None:
+    if at.execute(LIST_UNFINISHED_MOVE_TASKS).fetchone() is None:
+        return None
+    from sqsqlite.actions.moving import next_move_at
+
+    return next_move_at(at, worker)
+
+
+def _move_chunk(tx: Transaction, worker: bytes) -> None:
+    from sqsqlite.actions.moving import move_chunk
+
+    move_chunk(tx, worker)
+
+
+def _leave_moves(tx: Transaction, worker: bytes) -> None:
+    from sqsqlite.actions.moving import leave_moves
+
+    leave_moves(tx, worker)
+
+
+CHORES = Chores(_sweep_chunk, _next_move_at, _move_chunk, _leave_moves)
 LIMITS = {"sqs": quotas.SQS, "native": quotas.NATIVE}
 
 

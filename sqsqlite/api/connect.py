@@ -3,34 +3,44 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from sqsqlite.actions.caller import LOCAL
-from sqsqlite.actions.dispatch import call
 from sqsqlite.actions.opening import open_store
 from sqsqlite.api.file import OpenFile
-from sqsqlite.api.inspection import name_missing_queue
-from sqsqlite.api.queue import Queue
-from sqsqlite.api.settings import attribute_texts, attributes_of
-from sqsqlite.contract import requests
-from sqsqlite.contract.fifo_only import asks_for_fifo
 from sqsqlite.contract.names import DEFAULT_REGION, queue_name
 from sqsqlite.errors import (
     InvalidAttributeName,
     InvalidParameterValue,
+    ParamValidationError,
     QueueDoesNotExist,
     SQSError,
     StoreError,
 )
-from sqsqlite.operators import inspect, metrics, statistics
 from sqsqlite.store.clock import Clock
 
+# Loaded by `connect`, or by the method that needs it after `SQS.open`.
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from sqsqlite.api.client import Client
+    from sqsqlite.api.message import SentMessage
+    from sqsqlite.api.queue import Queue
     from sqsqlite.operators.dead_letters import DeadLetterCount
+    from sqsqlite.operators.metrics import QueueMetrics
     from sqsqlite.operators.statistics import QueueStatistics
+
+
+class OpenOptions(TypedDict, total=False):
+    """The keyword arguments of `connect`, which describes them."""
+
+    synchronous: str
+    compat: str
+    limits: str
+    busy_timeout: float
+    adopt: bool
+    clock: Clock | None
+    region: str
 
 
 def connect(
@@ -64,7 +74,11 @@ def connect(
         StoreError: one of its kinds says what is wrong with the file.
         ValueError: an option that is none of those allowed.
     """
-    store = open_store(
+    # A program that gives up its rights or its descriptors after this imports nothing later.
+    import sqsqlite.api.queue
+    import sqsqlite.operators.statistics  # noqa: F401
+
+    return SQS.open(
         path,
         synchronous=synchronous,
         compat=compat,
@@ -74,11 +88,71 @@ def connect(
         clock=clock,
         region=region,
     )
-    return SQS(store)
 
 
 class SQS(OpenFile):
     """An open file of queues. A context manager; `close()` ends its waits and closes its connections."""
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Self:
+        """Open a file as `connect` does, and load the code of each call when it is first used.
+
+        For programs that make one or two calls and end, such as commands.
+
+        Raises:
+            StoreError, ValueError: as `connect`.
+        """
+        return cls(open_store(path, **options))
+
+    def send(
+        self,
+        queue: str,
+        body: str,
+        *,
+        delay: int | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        group_id: str | None = None,
+        deduplication_id: str | None = None,
+    ) -> "SentMessage":
+        """Send one message to a queue by its name, URL or ARN: `queue(queue).send(body, ...)` with less code to load.
+
+        Args: as `Queue.send`.
+
+        Raises:
+            QueueDoesNotExist: no queue has this name. A note on the error names queue and file.
+            InvalidMessageContents, InvalidParameterValue, MissingParameter: not as SQS allows.
+            DiskFull, Busy, CommitInDoubt: see `errors`.
+        """
+        from sqsqlite.actions.send import send_message
+        from sqsqlite.api.message import SentMessage, to_attributes
+        from sqsqlite.contract import requests, shapes
+
+        if "/" in queue or ":" in queue:
+            queue = self.queue(queue).name
+        if self._store.observers:
+            return self.queue(queue).send(
+                body,
+                delay=delay,
+                attributes=attributes,
+                group_id=group_id,
+                deduplication_id=deduplication_id,
+            )
+        given = {
+            "QueueUrl": queue,
+            "MessageBody": body,
+            "DelaySeconds": delay,
+            "MessageAttributes": to_attributes(attributes),
+            "MessageGroupId": group_id,
+            "MessageDeduplicationId": deduplication_id,
+        }
+        parameters = {name: value for name, value in given.items() if value is not None}
+        try:
+            request = shapes.parse(requests.SendMessage, parameters, self._store.settings.limits)
+            sent = self._store.write(send_message, request, LOCAL)
+        except (SQSError, ParamValidationError):
+            self.queue(queue)  # a missing queue is the first thing to say
+            raise
+        return SentMessage(sent.message_id, sent.md5_of_message_body, sent.sequence_number)
 
     def create_queue(
         self,
@@ -127,6 +201,12 @@ class SQS(OpenFile):
                 what is missing, a note on the error says so.
         Source: API_CreateQueue.
         """
+        from sqsqlite.actions.dispatch import call
+        from sqsqlite.api.queue import Queue
+        from sqsqlite.api.settings import attribute_texts, attributes_of
+        from sqsqlite.contract import requests
+        from sqsqlite.contract.fifo_only import asks_for_fifo
+
         settings = {
             "delay_seconds": delay_seconds,
             "maximum_message_size": maximum_message_size,
@@ -165,6 +245,11 @@ class SQS(OpenFile):
             QueueDoesNotExist: there is none. A note on the error names queue and file.
             ParamValidationError: `name` is no text.
         """
+        from sqsqlite.actions.dispatch import call
+        from sqsqlite.api.inspection import name_missing_queue
+        from sqsqlite.api.queue import Queue
+        from sqsqlite.contract import requests
+
         try:
             account_id, plain = _account_and_name(name)
             owner = account_id or LOCAL.account_id
@@ -176,6 +261,9 @@ class SQS(OpenFile):
 
     def queues(self, prefix: str = "") -> "list[Queue]":
         """All queues, or those whose names begin with `prefix`, by name."""
+        from sqsqlite.api.queue import Queue
+        from sqsqlite.operators import inspect
+
         return [Queue(self._store, name) for name in inspect.queue_names(self._store, LOCAL, prefix)]
 
     def stats(self, prefix: str = "", *, since: int | None = None) -> "list[QueueStatistics]":
@@ -185,11 +273,15 @@ class SQS(OpenFile):
             since: milliseconds since 1970 UTC: count activity from the beginning of this instant's minute. Default: the
                 running minute and the one before it.
         """
-        return statistics.statistics(self._store, LOCAL, prefix, since_ms=since)
+        from sqsqlite.operators.statistics import statistics
 
-    def metrics(self, prefix: str = "") -> "list[metrics.QueueMetrics]":
+        return statistics(self._store, LOCAL, prefix, since_ms=since)
+
+    def metrics(self, prefix: str = "") -> "list[QueueMetrics]":
         """CloudWatch's metrics of all queues (whose names begin with `prefix`), at one instant."""
-        return metrics.metrics(self._store, LOCAL, prefix)
+        from sqsqlite.operators.metrics import metrics
+
+        return metrics(self._store, LOCAL, prefix)
 
     def dead_letters(self) -> "list[DeadLetterCount]":
         """All queues that hold dead letters or that a redrive policy names, with counts by the queue they came from."""

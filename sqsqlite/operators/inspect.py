@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import queue_rows
-from sqsqlite.actions.damaged import check_message, line
-from sqsqlite.actions.messages import sequence_number, uuid_text
 from sqsqlite.actions.queue_rows import StoredMessage
-from sqsqlite.contract.message_attributes import MessageAttributeValue, load_attributes
 from sqsqlite.contract.names import NO_SUCH_QUEUE
 from sqsqlite.errors import CannotOpen, Corrupt, QueueDoesNotExist
 from sqsqlite.sql import file as file_sql
@@ -22,6 +19,7 @@ from sqsqlite.store.translate import is_undecodable
 
 if TYPE_CHECKING:
     from sqsqlite.actions.caller import Caller
+    from sqsqlite.contract.message_attributes import MessageAttributeValue
     from sqsqlite.store.store import Store
 
 _PAGE = 500
@@ -44,7 +42,7 @@ class Peeked:
     row_id: int
     message_id: str
     body: str
-    attributes: dict[str, MessageAttributeValue]
+    attributes: "dict[str, MessageAttributeValue]"
     group_id: str | None
     trace_header: str | None
     state: str
@@ -135,6 +133,8 @@ def fetch_readable(
     store: "Store", snapshot: Snapshot, statement: str, bounds: dict[str, Any], queue_name: str
 ) -> tuple[list[Any], tuple[Any, ...] | None]:
     """The rows of a statement that peeks, without those of damaged messages, which are logged; and the last row."""
+    from sqsqlite.actions.damaged import check_message, line
+
     try:
         rows: list[Any] = snapshot.execute(statement, bounds).fetchall()
     except dbapi.Error as error:
@@ -206,6 +206,9 @@ def last_messages(store: "Store", queue_url: str, caller: "Caller", count: int) 
 
 def peeked(snapshot: Snapshot, row: tuple[Any, ...]) -> Peeked:
     """A row of the statements that peek, as a value."""
+    from sqsqlite.actions.messages import sequence_number, uuid_text
+    from sqsqlite.contract.message_attributes import load_attributes
+
     message = StoredMessage._make(row[:8])
     sent_at, receive_count, first_received_at, visible_at, received, _, fifo, deduplication_id = row[8:]
     source = snapshot.execute(sql.SELECT_DEAD_LETTER, (message.id,)).fetchone()

@@ -1,7 +1,6 @@
 """What a path holds when it is opened, and making a queue's file of it."""
 
 import os
-import secrets
 from pathlib import Path
 
 from sqsqlite.errors import (
@@ -139,8 +138,8 @@ def write_schema(connection: Connection) -> None:
         sql.SET_META, {"name": "schema_version", "number": schema.SCHEMA_VERSION, "bytes": None}
     )
     connection.execute(sql.INSERT_ALEMBIC_VERSION, {"version": schema.ALEMBIC_VERSION})
-    connection.execute(sql.SET_META, {"name": "file_id", "number": None, "bytes": secrets.token_bytes(16)})
-    connection.execute(sql.SET_META, {"name": "secret", "number": None, "bytes": secrets.token_bytes(32)})
+    connection.execute(sql.SET_META, {"name": "file_id", "number": None, "bytes": os.urandom(16)})
+    connection.execute(sql.SET_META, {"name": "secret", "number": None, "bytes": os.urandom(32)})
 
 
 def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> meta.Meta | None:

@@ -8,7 +8,6 @@ instant or its own deadline, never by interval.
 
 import contextlib
 import os
-import secrets
 import socket
 import struct
 import threading
@@ -194,7 +193,7 @@ class Waker:
     # --- listening
 
     def _bind(self) -> None:
-        name = f"wake-{os.getpid()}-{secrets.token_hex(4)}"
+        name = f"wake-{os.getpid()}-{os.urandom(4).hex()}"
         try:
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         except OSError as error:

@@ -127,3 +127,25 @@ def test_a_command_loads_only_what_it_needs(words: list[str], loaded: set[str], 
     [line] = [line for line in ran.stdout.splitlines() if line.startswith("LOADED")]
     found = {"pysqlite3" if name == "sqlite3" else name for name in line.split()[1:]}
     assert (ran.returncode, found) == (0, loaded), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "left_out"), [(["queues"], "msgspec"), (["send", "orders", "hi"], "jmespath")]
+)
+def test_short_commands_start_without_the_other_actions(words: list[str], left_out: str, sqs, path: Path):
+    """Each module takes time to load: these two start in at most four times the CPU time of bare Python."""
+    script = (
+        "import sys\nfrom sqsqlite.cli import main\n"
+        f"try: main(['--db', {str(path)!r}, *{words!r}])\n"
+        "finally: print('LOADED', *sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
+    )
+    loaded = set(ran.stdout.rpartition("LOADED")[2].split())
+    assert (
+        loaded
+        & {left_out, "rich", "sqsqlite.actions.dispatch", "sqsqlite.api.queue", "sqsqlite.actions.moving"}
+        == set()
+    )
+    assert "sqsqlite.store.store" in loaded
