@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from sqsqlite.access.keys import AccessKey, NewKey
     from sqsqlite.access.sessions import Session
     from sqsqlite.api.client import Client, client
-    from sqsqlite.api.connect import SQS, connect
-    from sqsqlite.api.file import (
-        AccessKeys,
+    from sqsqlite.api.closed_file import (
         SchemaState,
         check,
         check_dump,
@@ -57,6 +55,8 @@ if TYPE_CHECKING:
         schema_state,
         upgrade,
     )
+    from sqsqlite.api.connect import SQS, connect
+    from sqsqlite.api.file import AccessKeys
     from sqsqlite.api.message import Message, SentMessage
     from sqsqlite.api.move_task import MoveTask
     from sqsqlite.api.queue import Queue
@@ -79,13 +79,13 @@ _HOMES = {
     "SQS": "api.connect",
     "connect": "api.connect",
     "AccessKeys": "api.file",
-    "SchemaState": "api.file",
-    "check": "api.file",
-    "check_dump": "api.file",
-    "key_file_session": "api.file",
-    "restore": "api.file",
-    "schema_state": "api.file",
-    "upgrade": "api.file",
+    "SchemaState": "api.closed_file",
+    "check": "api.closed_file",
+    "check_dump": "api.closed_file",
+    "key_file_session": "api.closed_file",
+    "restore": "api.closed_file",
+    "schema_state": "api.closed_file",
+    "upgrade": "api.closed_file",
     "Message": "api.message",
     "SentMessage": "api.message",
     "MoveTask": "api.move_task",
