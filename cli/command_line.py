@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -18,18 +18,12 @@ from sqsqlite.errors import QueueDoesNotExist
 if TYPE_CHECKING:
     from sqsqlite import SQS, Client, Queue
     from sqsqlite.cli.output import Output
+    from sqsqlite.cli.progress import Progress
     from sqsqlite.cli.table import Column
 
 _OPENING = ("synchronous", "compat", "limits", "busy_timeout", "adopt", "region")
 
 _NAMES_SHOWN = 5
-
-
-class Drawn(TypedDict):
-    """Whether progress is drawn, and with colours."""
-
-    shown: bool
-    coloured: bool
 
 
 class CommandLine:
@@ -157,10 +151,12 @@ class CommandLine:
         """Whether colours may be used on a terminal."""
         return not (self.options.get("no_color") or os.environ.get("NO_COLOR"))
 
-    @property
-    def progress_options(self) -> Drawn:
-        """The keyword arguments of `Progress`."""
-        return {"shown": not self.options.get("quiet"), "coloured": self.coloured}
+    def progress(self, done: str = "", source: IO[bytes] | None = None, *, total: int = 0) -> "Progress":
+        """How far a long command is, drawn unless --quiet was given; see `Progress`."""
+        from sqsqlite.cli.progress import Progress
+
+        shown = not self.options.get("quiet")
+        return Progress(done, source, total=total, shown=shown, coloured=self.coloured)
 
     @cached_property
     def output(self) -> "Output":

@@ -9,7 +9,6 @@ from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
 from sqsqlite.cli.look import how_many
 from sqsqlite.cli.message_rows import instant, peeked_row
 from sqsqlite.cli.options import span
-from sqsqlite.cli.progress import Progress
 from sqsqlite.cli.queue_names import QueueName, queue_argument
 from sqsqlite.cli.queues import dry_run_option, messages, target_name, yes_option
 from sqsqlite.cli.table import Column, age, with_group
@@ -221,7 +220,7 @@ def _planned(
 
 def _follow(line: CommandLine, queue: "Queue", task: "MoveTask", count: int) -> "MoveTask":
     """Show how far the task is until it is over. Ctrl-C and SIGTERM cancel it."""
-    progress = Progress("moved", total=count, **line.progress_options)
+    progress = line.progress("moved", total=count)
     try:
         return task.follow(lambda now: progress.advance(now.moved_count - progress.count))
     except KeyboardInterrupt:

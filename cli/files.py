@@ -9,7 +9,6 @@ import click
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
 from sqsqlite.cli.options import given
-from sqsqlite.cli.progress import Progress
 from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.screen import on_screen
 
@@ -90,7 +89,7 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
 
 
 def _check(line: CommandLine, *, quick: bool, bodies: bool) -> "list[Finding]":
-    progress = Progress(**line.progress_options)
+    progress = line.progress()
     try:
         return line.sqs.check(
             quick=quick, bodies=bodies, progress=lambda step: progress.draw(f"checking: {step}")
@@ -134,7 +133,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
     given(context).setdefault("output", "jsonl")  # also on a terminal: it is no table
     for queue in queues:
         line.queue(queue)  # the error for a missing queue names those that exist
-    progress = Progress("dumped", **line.progress_options)
+    progress = line.progress("dumped")
     damaged: list[str] = []
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -173,7 +172,7 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
     """
     import sqsqlite
 
-    progress = Progress("checked" if dry_run else "loaded", source, **line.progress_options)
+    progress = line.progress("checked" if dry_run else "loaded", source)
     done = sqsqlite.Loaded()
 
     def tell(so_far: "Loaded") -> None:

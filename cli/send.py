@@ -103,10 +103,9 @@ def send(
 
 def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
     from sqsqlite.cli.feed import records
-    from sqsqlite.cli.progress import Progress
 
     stream = sys.stdin.buffer
-    progress = Progress("sent", stream, **line.progress_options)
+    progress = line.progress("sent", stream)
 
     def sent_rows() -> Iterator[dict[str, Any]]:
         for portion in records(stream, separator):

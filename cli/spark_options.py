@@ -16,7 +16,6 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine, no_such_queue
 from sqsqlite.cli.failures import FAILED, Failure
-from sqsqlite.cli.progress import Progress
 from sqsqlite.cli.signals import end, handled_by
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Watch:
     """Says what a long run is at, and what it took."""
 
     def __init__(self, line: CommandLine) -> None:
-        self._status = Progress(**line.progress_options)
+        self._status = line.progress()
         self._started = time.monotonic()
         self.spark_seconds = 0.0
 
