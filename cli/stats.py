@@ -1,13 +1,15 @@
 """Counts, ages and rates: once, or refreshed; and CloudWatch's metrics."""
 
+import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.keys import Wait, quit_key
 from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.queues import counts_columns, target_name
@@ -15,6 +17,8 @@ from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
     from sqsqlite import QueueMetrics, QueueStatistics
+
+Wait = Callable[[float], bool]
 
 _SORTS = {"name": "queue", "visible": "visible", "age": "oldest_seconds", "in-flight": "in_flight"}
 _ACTIVITY = (
@@ -147,6 +151,49 @@ def _top_row(now: "QueueStatistics", before: "QueueStatistics | None", seconds: 
         "deleted_per_s": rate("deleted"),
         "dead_lettered_per_s": rate("dead_lettered"),
     }
+
+
+@contextmanager
+def quit_key() -> Iterator[Wait]:
+    """Yield a function that waits for a number of seconds, and returns True at once when q is pressed.
+
+    If standard input is not a terminal, or on Windows, it only waits.
+    """
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        yield _sleep
+        return
+    if not sys.stdin.isatty():
+        yield _sleep
+        return
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    tty.setcbreak(terminal)  # Ctrl-C still interrupts
+    try:
+        yield lambda seconds: _waited_for_q(terminal, seconds)
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+def _waited_for_q(terminal: int, seconds: float) -> bool:
+    import select
+
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if select.select([terminal], [], [], left)[0]:
+            keys = os.read(terminal, 64)
+            if not keys:
+                return True  # the terminal is gone
+            if keys.lower().startswith(b"q"):
+                return True
+    return False
 
 
 _METRICS = (Column("QueueName", "queue"), Column("metric"), Column("value"))

@@ -14,8 +14,7 @@ import pytest
 import sqsqlite
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.drawing import Screen
-from sqsqlite.cli.keys import quit_key
-from sqsqlite.cli.stats import _refreshed, _top_row
+from sqsqlite.cli.stats import _refreshed, _top_row, quit_key
 from sqsqlite.cli.table import Column
 
 COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
