@@ -36,7 +36,7 @@ def keys() -> None:
     metavar="ID",
     default=DEFAULT_ACCOUNT_ID,
     show_default=True,
-    help="Whose queues it is for, twelve digits. The default is the account of a file used without a server.",
+    help="The account that the key acts for, twelve digits. Default: the account of a file used without a server.",
 )
 @click.option("--user", metavar="NAME", default="", help="For policies that name a user of the account.")
 @click.pass_obj
@@ -47,7 +47,7 @@ def add(line: CommandLine, account: str, user: str) -> None:
       sqsqlite keys add
       sqsqlite keys add --account 111122223333 --user worker --output json
 
-    A running server takes it at once.
+    A running server accepts it at once.
     """
     _print_secret(line, line.open(create=True).keys.add(account, user))
 
@@ -62,7 +62,7 @@ def list_(line: CommandLine) -> None:
     """
     found = line.sqs.keys.list()
     if not found:
-        line.say("no keys: a server started now takes unsigned requests, and listens on loopback alone")
+        line.say("no keys: a server started now accepts unsigned requests, and listens on loopback only")
     line.print_rows(
         {
             "access_key_id": key.access_key_id,
@@ -104,12 +104,12 @@ def rotate(line: CommandLine, access_key_id: str, grace: int) -> None:
 @yes_option
 @click.pass_obj
 def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
-    r"""Take a key away, from a running server too.
+    r"""Remove a key, from a running server too.
 
     \b
       sqsqlite keys remove SQSLABCDEFGHIJKLMNOP
 
-    Its account and their queues stay.
+    Its account and the queues of the account stay.
     """
     sqs = line.sqs
     line.confirm(f"remove the key {access_key_id}", yes=yes)

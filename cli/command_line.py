@@ -1,4 +1,4 @@
-"""What one run was told, and the file that it opens when a verb first asks for it."""
+"""The options of one run, and the file that it opens when a command first needs it."""
 
 import os
 import sys
@@ -53,16 +53,16 @@ class CommandLine:
         """Open the file, once a run.
 
         Args:
-            create: make it if there is none.
+            create: create a missing file.
 
         Raises:
-            Failure: there is none, and `create` is False: a verb that reads makes nothing.
+            Failure: the file is missing, and `create` is False: a command that reads creates nothing.
             StoreError: the file can't be used as it is.
         """
         if self._sqs is None:
             self.say_path()
             if self.options.get("out"):
-                _ = self.output  # a path that can't be written is told before anything is done
+                _ = self.output  # a path that can't be written is an error before anything is done
             if not (create or self.exists):
                 raise self.missing()
             from sqsqlite import SQS
@@ -72,11 +72,11 @@ class CommandLine:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file. An empty one is none yet: SQLite would take it, and tables would be made in it."""
+        """Whether the file exists. An empty one does not count: SQLite would accept it and make tables in it."""
         return self.path.exists() and not (self.path.is_file() and not self.path.stat().st_size)
 
     def missing(self) -> Failure:
-        """What a verb says that found no file."""
+        """The failure of a command that finds no file."""
         what = "the file is empty" if self.path.exists() else "there is no such file"
         return Failure(
             f"NoSuchFile: {self.path}: {what}. `sqsqlite create QUEUE` makes it; "
@@ -93,17 +93,17 @@ class CommandLine:
         """An existing queue by name, URL or ARN.
 
         Raises:
-            Failure: there is none; says in which file, and names some that there are.
+            Failure: no such queue; the message names the file and some queues of it.
         """
         with self.naming(name):
             return self.sqs.queue(name)
 
     @contextmanager
     def naming(self, queue: str | None) -> Iterator[None]:
-        """Say of which queue QueueDoesNotExist tells. SQS's own words name none: the client knows what it asked for.
+        """Say in QueueDoesNotExist which queue is missing. SQS's own sentence does not name it.
 
         Args:
-            queue: as it stands on the command line; None leaves SQS's words.
+            queue: as on the command line; None keeps SQS's sentence.
         """
         try:
             yield
@@ -118,7 +118,7 @@ class CommandLine:
         return self.open(create=create).client
 
     def close_file(self) -> None:
-        """Close the file; what asks for it next opens it again."""
+        """Close the file; the next use opens it again."""
         if self._sqs is not None:
             self._sqs.close()
             self._sqs = None
@@ -130,7 +130,7 @@ class CommandLine:
             self.output.close()
 
     def check_out(self, inputs: Sequence[Path]) -> None:
-        """Tell before long work what is wrong with --out.
+        """Check --out before long work.
 
         Args:
             inputs: the files that are read.
@@ -160,7 +160,7 @@ class CommandLine:
 
     @cached_property
     def output(self) -> "Output":
-        """Where the data goes, and in which form."""
+        """The place and the format of the data."""
         from sqsqlite.cli.output import Output
 
         options = self.options
@@ -184,7 +184,7 @@ class CommandLine:
         self.output.rows(rows, columns, endless=endless, names=names)
 
     def say(self, text: str) -> None:
-        """Words for the human at the terminal: on standard error, nothing with --quiet."""
+        """Print a sentence to standard error, unless --quiet is given."""
         if not self.options.get("quiet"):
             click.echo(on_screen(text), err=True)
 
@@ -222,7 +222,7 @@ class CommandLine:
 
 
 def no_such_queue(queue: str, path: Path, names: Sequence[str]) -> Failure:
-    """What is said of a queue that is not there: those of a similar name that are, else the first ones."""
+    """The failure for a missing queue. It names queues of similar names, else the first ones."""
     from difflib import get_close_matches
 
     shown = get_close_matches(queue, names, _NAMES_SHOWN) or names[:_NAMES_SHOWN]

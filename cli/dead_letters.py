@@ -247,7 +247,7 @@ def _advice(staying: "list[PlannedMove]", to: str | None) -> str:
         counts[part.kept_by] = counts.get(part.kept_by, 0) + part.messages
     reasons = ", ".join(f"{count:,} ({kept_by})" for kept_by, count in counts.items())
     lost = to is None and any(part.lacks_destination for part in staying)
-    return f"; there stay {reasons}{'. --to QUEUE moves what has nowhere to go' if lost else ''}"
+    return f"; staying: {reasons}{'. --to QUEUE moves what has nowhere to go' if lost else ''}"
 
 
 def _where_to(going: "list[PlannedMove]") -> str:
@@ -282,6 +282,6 @@ def _result_row(source: "Queue", task: "MoveTask") -> dict[str, Any]:
 def _refuse_less(task: "MoveTask") -> None:
     """Raises Failure: the task is over and not completed."""
     if task.status == "CANCELLED":
-        raise Failure("somebody cancelled the task", FAILED)
+        raise Failure("another process cancelled the task", FAILED)
     if task.status != "COMPLETED":
         raise Failure(f"some messages stay where they are: {task.failure_reason}", PARTIAL)

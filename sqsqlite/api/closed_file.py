@@ -20,7 +20,7 @@ from sqsqlite.store import migrate
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """A file's schema beside the one that this SQSQLite needs.
+    """A file's schema compared with the one that this SQSQLite needs.
 
     Attributes:
         version: the file's schema version.
@@ -50,7 +50,7 @@ def restore(backup: str | os.PathLike[str], path: str | os.PathLike[str]) -> int
     Raises:
         TargetExists, FileInUse: something is at `path` already.
         Corrupt: the backup is damaged.
-        NotAdopted, NotADatabase, CannotOpen: `backup` is no file of queues.
+        NotAdopted, NotADatabase, CannotOpen: `backup` is not a file of queues.
         SchemaTooNew: a newer SQSQLite made the backup.
     """
     return backups.restore(backup, path)

@@ -1,4 +1,4 @@
-"""The Python door: `connect()`, and the `SQS` it gives, which leads to `Queue` and `Message`."""
+"""The Python API: `connect()`, and the `SQS` it returns, which leads to `Queue` and `Message`."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -54,10 +54,10 @@ def connect(
     clock: Clock | None = None,
     region: str = DEFAULT_REGION,
 ) -> "SQS":
-    """Open a file of queues, making it if there is none. For any number of threads and processes at once.
+    """Open a file of queues, or create it. Any number of threads and processes may use it at once.
 
     Args:
-        path: the file. Beside it live `-wal` and `-shm` (SQLite's) and a folder `-sqs` (locks and wake-ups).
+        path: the file. Next to it are `-wal` and `-shm` (SQLite's) and a folder `-sqs` (locks and wake-ups).
         synchronous: "FULL": what was answered survives power loss. "NORMAL": survives a kill of the process, but the
             last commits may be lost at power loss; much faster one by one. "OFF": for tests: nothing is synced, and
             a power loss can destroy the file. "EXTRA": the same as "FULL", since the file is in WAL mode.
@@ -71,8 +71,8 @@ def connect(
         region: what ARNs say: lower-case letters, digits and hyphens.
 
     Raises:
-        StoreError: one of its kinds says what is wrong with the file.
-        ValueError: an option that is none of those allowed.
+        StoreError: its subclass says what is wrong with the file.
+        ValueError: an option has a value that is not allowed.
     """
     # A program that gives up its rights or its descriptors after this imports nothing later.
     import sqsqlite.api.queue
@@ -150,7 +150,7 @@ class SQS(OpenFile):
             request = shapes.parse(requests.SendMessage, parameters, self._store.settings.limits)
             sent = self._store.write(send_message, request, LOCAL)
         except (SQSError, ParamValidationError):
-            self.queue(queue)  # a missing queue is the first thing to say
+            self.queue(queue)  # a missing queue is reported first
             raise
         return SentMessage(sent.message_id, sent.md5_of_message_body, sent.sequence_number)
 
@@ -177,16 +177,16 @@ class SQS(OpenFile):
         max_receive_count: int | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> "Queue":
-        """Make a queue, or find the one of this name: the attributes given must then equal its own.
+        """Create a queue, or find the one of this name: the attributes given must then equal its own.
 
         Args:
             name: 1 to 80 letters, digits, `-` and `_`; a FIFO queue's ends in `.fifo`.
             fifo: whether it delivers each message group in the order of sending, and each message sent once.
             delay_seconds: 0 to 900, before a message becomes visible.
             maximum_message_size: 1,024 to 1,048,576 bytes.
-            message_retention_period: 60 to 1,209,600 s (14 days); 4 days unless said.
-            receive_message_wait_time_seconds: 0 to 20, how long a receive waits unless it says so itself.
-            visibility_timeout: 0 to 43,200 s (12 h), how long a received message stays hidden; 30 unless said.
+            message_retention_period: 60 to 1,209,600 s (14 days); Default: 4 days.
+            receive_message_wait_time_seconds: 0 to 20, how long a receive waits that has no `wait` of its own.
+            visibility_timeout: 0 to 43,200 s (12 h), how long a received message stays hidden. Default: 30.
             content_based_deduplication: FIFO: a message without a deduplication id gets its body's SHA-256 as one.
             deduplication_scope: FIFO: "queue", or "messageGroup" for a memory of ids in each group.
             fifo_throughput_limit: FIFO: "perQueue", or "perMessageGroupId" with scope "messageGroup"; only kept.
@@ -194,9 +194,9 @@ class SQS(OpenFile):
                 or its name, URL or ARN. Both together are the short form of `redrive_policy`.
 
         Raises:
-            ValueError: one of `dead_letter_queue` and `max_receive_count` alone, or either beside `redrive_policy`.
-            QueueNameExists: it exists with another value of an attribute given here.
-            QueueDeletedRecently: one of this name was deleted within the last 60 s.
+            ValueError: one of `dead_letter_queue` and `max_receive_count` alone, or with `redrive_policy`.
+            QueueNameExists: the queue exists with another value of an attribute given here.
+            QueueDeletedRecently: a queue of this name was deleted within the last 60 s.
             InvalidParameterValue, InvalidAttributeValue, InvalidAttributeName: not as SQS allows. Where `fifo=True` is
                 what is missing, a note on the error says so.
         Source: API_CreateQueue.
@@ -242,8 +242,8 @@ class SQS(OpenFile):
         """An existing queue by name, URL or ARN.
 
         Raises:
-            QueueDoesNotExist: there is none. A note on the error names queue and file.
-            ParamValidationError: `name` is no text.
+            QueueDoesNotExist: no queue has this name. A note on the error names queue and file.
+            ParamValidationError: `name` is not a text.
         """
         from sqsqlite.actions.dispatch import call
         from sqsqlite.api.inspection import name_missing_queue
@@ -299,7 +299,7 @@ class SQS(OpenFile):
 
         Inside it a delete or change_visibility succeeds only if it settles, whatever `compat` is: else it raises
         `LeaseLost`. A client's batch answers `Failed` instead; then the block does not commit, unless the caller has
-        looked at the answer and said so by `accept_unsettled()`.
+        looked at the answer and called `accept_unsettled()`.
 
         Raises:
             TransactionInProgress: this thread, or another task of it, is in one already.
@@ -312,8 +312,8 @@ class SQS(OpenFile):
     def accept_unsettled(self) -> "list[SQSError]":
         """Let this thread's `transaction()` commit although batches in it left entries unsettled so far.
 
-        For who has looked at the `Failed` of delete_message_batch or change_message_visibility_batch in the block, and
-        has undone, or wants to keep, the rows that belong to those messages.
+        Call it after you have looked at the `Failed` of delete_message_batch or change_message_visibility_batch in the
+        block, and have undone, or want to keep, the rows that belong to those messages.
 
         Returns:
             The error of each such entry, in order; LeaseLost where the lease was lost.
@@ -351,5 +351,5 @@ class SQS(OpenFile):
 
 
 def _account_and_name(given: Any) -> tuple[str | None, Any]:
-    """What is no text goes on as it is: the request refuses it, as CreateQueue's does."""
+    """Any value but a text stays as it is: the request refuses it, as CreateQueue's does."""
     return queue_name(given) if isinstance(given, str) else (None, given)

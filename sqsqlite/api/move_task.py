@@ -1,4 +1,4 @@
-"""Message move tasks as the Python door shows them."""
+"""Message move tasks in the Python API."""
 
 import time
 from collections.abc import Callable, Mapping

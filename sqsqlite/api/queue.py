@@ -1,4 +1,4 @@
-"""A queue as the Python door shows it."""
+"""A queue in the Python API: sending, receiving, settings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
@@ -46,7 +46,7 @@ class Queue(QueueInspection):
 
         Args:
             body: text, 1 character to the queue's MaximumMessageSize in UTF-8.
-            delay: 0 to 900 s until it becomes visible; the queue's own unless said, and always on a FIFO queue.
+            delay: 0 to 900 s until it becomes visible. Default, and always on a FIFO queue: the queue's own.
             attributes: up to 10, by name: str, int, float, Decimal or bytes, or {"DataType": ..., "StringValue": ...}.
             group_id: the message group, which a FIFO queue keeps in order; on a standard queue, the tenant.
             deduplication_id: FIFO: sent again within five minutes, the message is stored once. Needed unless the
@@ -111,8 +111,8 @@ class Queue(QueueInspection):
         """Receive up to `max_messages` (1 to 10), hidden from others until deleted or their timeout ends.
 
         Args:
-            wait: 0 to 20 s for the first message; the queue's own unless said. An empty list when none came.
-            visibility_timeout: 0 to 43,200 s; the queue's own unless said.
+            wait: 0 to 20 s for the first message; default: the queue's own. Without a message the list is empty.
+            visibility_timeout: 0 to 43,200 s; default: the queue's own.
             attempt_id: FIFO: a receive with the same id within five minutes gets the same messages and handles.
 
         Raises:
@@ -199,7 +199,7 @@ class Queue(QueueInspection):
             settings: by the names that `SQS.create_queue` takes, its short form of RedrivePolicy too.
 
         Raises:
-            TypeError: `attributes` is no mapping, a setting is none of a queue's, or one attribute is given twice.
+            TypeError: `attributes` is not a mapping, a setting is unknown, or one attribute is given twice.
             ValueError: a value is None, or as `SQS.create_queue`.
             InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue: not as SQS allows.
         Source: API_SetQueueAttributes.
@@ -227,7 +227,7 @@ class Queue(QueueInspection):
         self._call(requests.TagQueue, {"Tags": dict(tags)})
 
     def untag(self, *keys: str) -> None:
-        """Remove tags; those that are not there are ignored."""
+        """Remove tags; missing ones are ignored."""
         self._call(requests.UntagQueue, {"TagKeys": list(keys)})
 
     def add_permission(self, label: str, aws_account_ids: Sequence[str], actions: Sequence[str]) -> None:

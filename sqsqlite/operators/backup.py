@@ -1,4 +1,4 @@
-"""Backing a file up while it is in use, and making a file of queues from a backup."""
+"""Backing up a file while it is in use, and restoring a backup."""
 
 import os
 import secrets
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def backup(store: "Store", target: str | os.PathLike[str], *, replace: bool = False) -> int:
-    """Copy the file as it is at one instant, messages in flight and all, while others send and receive.
+    """Copy the file as it is at one instant, messages in flight included, while others send and receive.
 
-    Under the target's name there is always a whole, synced backup or what was there before, whenever this is killed.
+    The copy gets its name when it is whole and synced. Killed before that, the target is as it was.
 
     Args:
-        target: the backup: one file, which needs no other beside it.
-        replace: take the place of an existing backup, at the end and at once.
+        target: the backup: one file, which needs no other.
+        replace: take the place of an existing backup, in one step at the end.
 
     Returns:
         Its size in bytes.
@@ -36,21 +36,20 @@ def backup(store: "Store", target: str | os.PathLike[str], *, replace: bool = Fa
     Raises:
         TargetExists: the target exists, and `replace` is False.
         FileInUse: the target is a database that is open.
-        MissingFolder, DiskFull, InputOutputError: as their names say.
+        MissingFolder, DiskFull, InputOutputError: see `errors`.
     """
     with store.file.readers.lent() as connection:
         return copy_to(connection, store.path, Path(target), replace=replace)
 
 
 def restore(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
-    """Make a file of queues from a backup. It is a file of its own from then on.
+    """Make a file of queues from a backup, with an id and a secret of its own.
 
-    It has a new id and secret, so receipt handles that the original issued are not valid in it; therefore messages
-    that were in flight are visible at once, their receive counts kept. Delays go on. A backup of an older schema
-    version is upgraded on the way; the backup itself is only read.
+    Receipt handles that the original issued are not valid in it, so messages that were in flight are visible at once.
+    Receive counts and delays stay. A backup of an older schema version is upgraded on the way. The backup is only read.
 
     Args:
-        target: a path where there is nothing yet.
+        target: a path where nothing exists.
 
     Returns:
         Its size in bytes.
@@ -58,7 +57,7 @@ def restore(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> i
     Raises:
         TargetExists, FileInUse: the target is not free.
         Corrupt: the backup is damaged.
-        NotAdopted, NotADatabase, CannotOpen: it is no backup of queues.
+        NotAdopted, NotADatabase, CannotOpen: `source` is not a backup of queues.
         SchemaTooNew: a newer SQSQLite made it.
     """
     source, target = Path(source), Path(target)
@@ -76,7 +75,7 @@ def restore(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> i
 
 
 def _check_backup(connection: Connection, source: Path) -> int:
-    """The backup's schema version, once it was found to be sound."""
+    """Check that the backup is sound, and return its schema version."""
     if not create.is_ours(connection):
         raise NotAdopted(f"{source}: a SQLite database without queues")
     if damage := findings(connection, "integrity_check", 1):
@@ -90,7 +89,7 @@ def _check_backup(connection: Connection, source: Path) -> int:
 
 
 def _renew(copy: Connection, version: int) -> None:
-    """Cut the copy's ties to the original, before anybody can open it."""
+    """Upgrade the copy and give it an id and a secret of its own, before any process can open it."""
     migrate.run(copy, migrate.pending(version))
     copy.execute("BEGIN IMMEDIATE")
     for name, size_bytes in (("file_id", 16), ("secret", 32)):

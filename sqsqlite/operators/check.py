@@ -40,7 +40,7 @@ _COLUMNS = ("message_id", "body_md5", "body", "sender_id", "group_id", "trace_he
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that should not be, and what to do about it. `str()` is one line."""
+    """A fault of the file, and what to do about it. `str()` is one line."""
 
     what: str
     advice: str
@@ -51,14 +51,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DamagedMessage:
-    """A message that receives pass by.
+    """A message that can't be received because its rows are damaged.
 
     Attributes:
-        queue: its name.
-        why: what is wrong with it.
-        columns: what its row in `sqs_messages` holds, by name; nothing where the row is missing. A TEXT that is not
-            UTF-8 is bytes.
-        lease: its row in `sqs_leases`, by name.
+        queue: the queue's name.
+        why: the damage.
+        columns: its row in `sqs_messages`, by column; empty if the row is missing. A TEXT that is not UTF-8 is bytes.
+        lease: its row in `sqs_leases`, by column.
     """
 
     row_id: int
@@ -185,15 +184,15 @@ def check(
     bodies: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Finding]:
-    """Look at the whole file, at one instant, beside those who use it.
+    """Check the whole file, at one instant, while others use it.
 
     Args:
         quick: SQLite's quick_check instead of its integrity_check: indexes are not compared with their tables.
         bodies: also compute the MD5 of each body.
-        progress: is told what is looked at next.
+        progress: called with the name of each step, before it begins.
 
     Returns:
-        Findings, none in a sound file. After damage that SQLite finds, the rows are not looked at.
+        An empty list for a sound file. If SQLite finds damaged pages, the rows are not checked.
     """
     findings: list[Finding] = []
     with store.reading() as snapshot:
@@ -259,10 +258,10 @@ def _bodies(connection: "Connection") -> Iterator[Finding]:
 
 
 def damaged_messages(store: "Store") -> list[DamagedMessage]:
-    """All damaged messages that a queue has, by row id; reads every message.
+    """All damaged messages of all queues, by row id. Reads every message.
 
     Raises:
-        Corrupt: SQLite finds more than odd values: nothing may be deleted from such a file.
+        Corrupt: pages of the file are damaged. Nothing may be deleted from such a file.
     """
     with store.reading() as snapshot:
         if odd := [
@@ -276,12 +275,12 @@ def damaged_messages(store: "Store") -> list[DamagedMessage]:
 
 
 def is_about_a_value(line: str) -> bool:
-    """Whether a line of SQLite's check is "ok", or of a value that its table does not allow: the pages are whole."""
+    """Whether a line of SQLite's check is "ok" or names a value that its table does not allow: the pages are whole."""
     return line == "ok" or _A_VALUE.match(line) is not None
 
 
 def find_damaged(connection: "Connection") -> list[DamagedMessage]:
-    """All damaged messages that a queue has; reads every message."""
+    """All damaged messages of all queues. Reads every message."""
     with undecoded(connection):
         return list(_damaged(connection))
 
@@ -302,19 +301,19 @@ def _damaged(connection: "Connection") -> Iterator[DamagedMessage]:
 
 
 def set_aside(store: "Store", damaged: Sequence[DamagedMessage], target: str | os.PathLike[str]) -> int:
-    """Write damaged messages to a new file, one JSON object a line, then delete them. Gives how many were deleted.
+    """Write damaged messages to a new file, one JSON object a line, then delete them. Returns how many were deleted.
 
     The file is synced before anything is deleted, and all of them are deleted in one transaction. Bytes, and texts that
     are not UTF-8, are Base64 under a name that ends in `_base64`. Messages of a FIFO group that waited behind one can
     be received.
 
     Args:
-        target: must not exist; only the owner can read it.
+        target: must not exist. Only its owner can read it.
 
     Raises:
-        TargetExists: it does.
-        CannotOpen: it can't be written.
-        StoreError: nothing was deleted; the file stays.
+        TargetExists: the target exists.
+        CannotOpen: the target can't be written.
+        StoreError: the messages could not be deleted; the target stays.
     """
     path = Path(target)
     lines = [json.dumps(_row(message), ensure_ascii=False) + "\n" for message in damaged]

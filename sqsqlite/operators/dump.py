@@ -1,4 +1,4 @@
-"""Writing queues and their messages out as JSON lines."""
+"""Dumping queues and their messages."""
 
 import json
 import secrets
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
 
-# What GetQueueAttributes tells and nobody can set.
-_TOLD_ONLY = ("Approximate", "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn")
+# Attributes of GetQueueAttributes that can't be set.
+_READ_ONLY = ("Approximate", "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn")
 
 
 def dump(
@@ -60,19 +60,19 @@ def dump(
     *,
     passed_by: Callable[[str], None] | None = None,
 ) -> Iterator[Line]:
-    """Queues as they are at one instant, all their messages with them; nothing is changed.
+    """Yield queues as they are at one instant, with all their messages. Changes nothing.
 
-    A message in flight is among them like any other: whoever loads the dump gets it, whatever its present holder does.
-    One snapshot is held until the last line was taken; the WAL grows for that long.
+    Messages in flight are included, and stay with their consumers. The snapshot is held until the last line was taken,
+    and the WAL grows for that long.
 
     Args:
-        queue_urls: names, URLs or ARNs; none: all queues of the account.
-        passed_by: is told of what is damaged, a line for each message, queue or stretch of rows, and the dump goes on
-            without it. Without this they are logged as warnings.
+        queue_urls: names, URLs or ARNs; empty: all queues of the account.
+        passed_by: called with a sentence for each message, queue or range of rows that is damaged and left out.
+            Without it they are logged as warnings.
 
     Raises:
         QueueDoesNotExist: no queue has this name; before the first line.
-        Corrupt: too damaged to find the queues.
+        Corrupt: the file is too damaged to find the queues.
     """
     passed_by = passed_by or (lambda line: warn_of_damage(store.path, [line]))
     with store.reading() as snapshot:
@@ -102,7 +102,7 @@ def dump(
 def _find(
     snapshot: Snapshot, name: str, caller: "Caller", passed_by: Callable[[str], None], is_named: bool
 ) -> dict[str, Any] | None:
-    """A queue's row, unless it is damaged. One that was not asked for by name is not missed either."""
+    """A queue's row; None if it is damaged."""
     try:
         return queue_rows.find_row(snapshot, name, caller)
     except dbapi.Error as error:
@@ -112,12 +112,12 @@ def _find(
     except QueueDoesNotExist:
         if is_named:
             raise
-        passed_by(f"queue {name!r} is damaged: its name is none that a queue can have")
+        passed_by(f"queue {name!r} is damaged: a queue can't have this name")
     return None
 
 
 def _as_called(row: dict[str, Any], passed_by: Callable[[str], None]) -> dict[str, Any]:
-    """The row with the type that the queue's name has: under that name `load` makes no queue of the other type."""
+    """The row with the type that the queue's name says: `load` can make no other queue of that name."""
     fifo = row["name"].endswith(".fifo")
     if bool(row["fifo"]) == fifo:
         return row
@@ -136,7 +136,7 @@ def _all_names(snapshot: Snapshot, caller: "Caller") -> list[str]:
 def _queue(snapshot: Snapshot, row: dict[str, Any], passed_by: Callable[[str], None]) -> DumpedQueue:
     arn = queue_arn(snapshot.settings.region, row["account_id"], row["name"])
     shown = queue_attributes.render_attributes(row, ["All"], (0, 0, 0), arn)
-    stored = {name: text for name, text in shown.items() if not name.startswith(_TOLD_ONLY)}
+    stored = {name: text for name, text in shown.items() if not name.startswith(_READ_ONLY)}
     attributes = loadable_attributes(stored, fifo=bool(row["fifo"]))
     for name in stored.keys() - attributes.keys():
         passed_by(f"queue {row['name']} is damaged: it is dumped without its {name}, {stored[name]!r}")

@@ -1,6 +1,6 @@
 """The lines of a dump, each a JSON object: `dump`, a `queue` each, a `message` each, a `deduplication` each, `end`.
 
-Instants are milliseconds since 1970 UTC. Members that say nothing are left out.
+Instants are milliseconds since 1970 UTC. Members with their default value are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from sqsqlite.errors import BadDump
 # 2 has the lines `deduplication`, and `earlier` in `dead_letter`.
 FORMAT_VERSION = 2
 
-# Of each dead letter, beside its last move; INSERT_DEAD_LETTER keeps no more of them.
+# Moves of each dead letter before its last one; INSERT_DEAD_LETTER keeps no more.
 MOST_EARLIER = 8
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -73,8 +73,8 @@ class DumpedMessage(
         message_id: a UUID.
         sent_at: retention counts from it.
         delayed_until: when its delay ends, where it had not yet.
-        receive_count: as ApproximateReceiveCount tells it.
-        queue_receive_count: what maxReceiveCount is compared with: it starts again after a move.
+        receive_count: ApproximateReceiveCount.
+        queue_receive_count: compared with maxReceiveCount; it starts again after a move.
         sequence, deduplication_id: of FIFO queues.
     """
 
@@ -96,10 +96,10 @@ class DumpedMessage(
 
 
 class DumpedDeduplication(msgspec.Struct, tag_field="kind", tag="deduplication", frozen=True, kw_only=True):
-    """What a FIFO queue remembers of a send, whose message may be gone: until then the same one is a duplicate.
+    """A deduplication id that a FIFO queue remembers. Its message may be gone.
 
     Attributes:
-        message_id: a UUID, which a duplicate is answered with; so is `sequence`.
+        message_id, sequence: of the original, which a duplicate is answered with; the id is a UUID.
         expires_at: five minutes after the send.
     """
 
@@ -124,7 +124,7 @@ decode = msgspec.json.Decoder(Line).decode
 
 
 def to_row(line: Line) -> dict[str, Any]:
-    """The line as what JSON knows: binary values in Base64."""
+    """The line as a JSON object, binary values in Base64."""
     row: dict[str, Any] = msgspec.to_builtins(line)
     return row
 
@@ -165,7 +165,7 @@ class DumpReader:
         """The first line.
 
         Raises:
-            BadDump: it is another, or of a format that is not known.
+            BadDump: it is another line, or of an unknown format.
         """
         line = self._next()
         if not isinstance(line, DumpStart):
@@ -177,7 +177,7 @@ class DumpReader:
         return line
 
     def queues(self) -> list[DumpedQueue]:
-        """The queues, which stand before all messages."""
+        """The queues, which come before all messages."""
         found = []
         while isinstance(line := self._next(), DumpedQueue):
             found.append(line)
@@ -188,7 +188,7 @@ class DumpReader:
         """The messages.
 
         Raises:
-            BadDump: another line than one that may follow.
+            BadDump: a line that must not follow.
         """
         while isinstance(line := self._next(), DumpedMessage):
             self._count += 1
@@ -198,7 +198,7 @@ class DumpReader:
         self._ahead = line
 
     def deduplications(self) -> Iterator[DumpedDeduplication]:
-        """What was remembered, to the end.
+        """The deduplication ids, to the end.
 
         Raises:
             BadDump: another line, an end that counts other messages, or a line after the end.

@@ -181,7 +181,7 @@ def _batches(
 
 def _check_queue(reader: DumpReader, name: str, queues: set[str]) -> None:
     if name not in queues:
-        raise reader.refused(f"the queue {name} is none of the dump's")
+        raise reader.refused(f"the queue {name} is not in the dump")
 
 
 def _checked(reader: DumpReader, line: DumpedMessage, limits: "Limits") -> LoadedMessage:
@@ -225,7 +225,7 @@ def _source(reader: DumpReader, line: DumpedMessage) -> Source | None:
         return None
     for move in (found, *found.earlier):
         if not is_queue_arn(move.source_arn):
-            raise reader.refused(f"source_arn {move.source_arn!r} is no queue's ARN")
+            raise reader.refused(f"source_arn {move.source_arn!r} is not a queue's ARN")
     earlier = tuple(Source(move.source_arn, move.receive_count, move.moved_at) for move in found.earlier)
     return Source(found.source_arn, found.receive_count, found.moved_at, earlier)
 
@@ -238,7 +238,7 @@ def _write(
     bookmark: str,
     taken: int,
 ) -> int:
-    """Store a batch and how far the dump was taken in with it. Gives how many were not beyond their retention."""
+    """Store a batch, and note how much of the dump is in the file. Returns how many were within their retention."""
     by_queue: dict[str, list[LoadedMessage]] = {}
     for name, message in batch:
         by_queue.setdefault(name, []).append(message)
@@ -259,13 +259,13 @@ def _write(
 
 
 def _kept(message: LoadedMessage, now_ms: int) -> LoadedMessage:
-    """With its past. One whose sender's clock was ahead was sent now: it would outlive its retention."""
+    """With its past. If its sender's clock was ahead, it counts as sent now, or it would outlive its retention."""
     visible_at = message.visible_at if message.visible_at > now_ms else 0
     return message._replace(sent_at=min(message.sent_at, now_ms), visible_at=visible_at)
 
 
 def _renewed(message: LoadedMessage, now_ms: int) -> LoadedMessage:
-    """Without a past. A delay that goes on is no past."""
+    """Without a past, but with the rest of its delay."""
     return message._replace(
         message_id=bytes(new_message_id()),
         sent_at=now_ms,
@@ -277,7 +277,7 @@ def _renewed(message: LoadedMessage, now_ms: int) -> LoadedMessage:
     )
 
 
-# --- what FIFO queues remember of their sends
+# --- deduplication ids
 
 
 def _remembered(reader: DumpReader, queues: set[str]) -> Iterator[list[tuple[str, dict[str, Any]]]]:
@@ -302,7 +302,7 @@ def _remembered(reader: DumpReader, queues: set[str]) -> Iterator[list[tuple[str
 
 
 def _remember(tx: "Transaction", chunk: list[tuple[str, dict[str, Any]]], caller: "Caller") -> None:
-    """What is not over by now. Five minutes from now at most, if the clock of the other machine was ahead."""
+    """Store the ids that have not expired, for five minutes at most: the other machine's clock may have been ahead."""
     longest = tx.now_ms + tx.settings.limits.deduplication_seconds * 1000
     for name, row in chunk:
         if row["expires_at"] > tx.now_ms:

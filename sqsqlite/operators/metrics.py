@@ -68,7 +68,7 @@ class QueueMetrics:
     sent_message_size: int
 
     def cloudwatch(self) -> dict[str, int | float]:
-        """The metrics by CloudWatch's names, `ApproximateNumberOfMessagesVisible` and so on, those that there are."""
+        """The metrics by CloudWatch's names (`ApproximateNumberOfMessagesVisible`, ...), without None."""
         found = {_cloudwatch_name(field.name): getattr(self, field.name) for field in fields(self)[2:]}
         return {name: value for name, value in found.items() if value is not None}
 

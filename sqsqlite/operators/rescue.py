@@ -1,4 +1,4 @@
-"""Reading the messages of a file for a dump, also of a damaged one: what can be read, and what `load` will take."""
+"""Reading the messages of a file for a dump. Of a damaged file: all that can be read and that `load` accepts."""
 
 import json
 import uuid
@@ -59,7 +59,7 @@ class Rescue:
     """The messages of some epochs, oldest first.
 
     Args:
-        passed_by: is told of each stretch of the file that can't be read.
+        passed_by: called with a sentence for each range of rows that can't be read.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Rescue:
         self._passed_by = passed_by
 
     def rows(self) -> Iterator[Stored]:
-        """Page by page; a page that can't be read so is read row by row."""
+        """Yield them page by page; where a page can't be read, row by row."""
         after_id = 0
         while True:
             try:
@@ -133,7 +133,7 @@ class Rescue:
             after_id = row_id
 
     def _next_lease(self, after_id: int) -> tuple[int, int]:
-        """The next row id that can be read (`_END`: there is none), and up to where none could."""
+        """The next row id that can be read (`_END` after the last one), and the end of the range that can't be read."""
         skipped = failed = 0
         while (found := self._seek(after_id + skipped)) is None:
             failed, skipped = skipped, skipped + 1 + skipped // _STRIDE
@@ -151,7 +151,7 @@ class Rescue:
         return found, after_id + skipped
 
     def _seek(self, after_id: int) -> int | None:
-        """The row id behind one, `_END` if none is; None: the page can't be read."""
+        """The next row id, `_END` after the last one; None: the page can't be read."""
         try:
             row = self._connection.execute(dump_sql.NEXT_LEASE, {"after_id": after_id}).fetchone()
         except dbapi.Error as error:
@@ -163,7 +163,7 @@ class Rescue:
         return int(row[0]) if row[0] > after_id else None
 
     def _by_index(self, after_id: int, before_id: int) -> Iterator[tuple[int, Stored]]:
-        """The messages of leases that can't be read, by what an index still knows: without counts and delays."""
+        """The messages of leases that can't be read, found by an index: without counts and delays."""
         known: list[tuple[int, int, int]] = []
         for epoch_id in self._epoch_ids:
             bounds = {"epoch_id": epoch_id, "after_id": after_id, "before_id": before_id}
@@ -190,7 +190,7 @@ class Rescue:
 
 
 def is_plain(found: Stored) -> bool:
-    """Whether all is as a healthy file has it, so far as a look shows that costs next to nothing."""
+    """Whether the row is sound, by checks that cost next to nothing."""
     message = found.message
     first = found.first_received_at
     return (
@@ -236,7 +236,7 @@ def _are_moves(earlier: str) -> bool:
 
 
 def mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str], None]) -> Stored:
-    """A damaged row whose message is whole: what it cannot have counts as never received, and sent now.
+    """A damaged row whose message is whole, with defaults for values that are not valid: never received, sent now.
 
     Raises:
         Corrupt: why the message itself can't be dumped.
@@ -265,10 +265,10 @@ def mended(found: Stored, queue_name: str, now_ms: int, passed_by: Callable[[str
 
 
 def check_loadable(dumped: DumpedMessage) -> None:
-    """See that a message can be loaded, if it is not too large for where.
+    """Check that `load` accepts a message, except for its size.
 
     Raises:
-        Corrupt: why it can't.
+        Corrupt: why it does not.
     """
     trace = dumped.trace_header
     system = {TRACE_HEADER: MessageAttributeValue(data_type="String", string_value=trace)} if trace else None
@@ -288,10 +288,10 @@ def check_loadable(dumped: DumpedMessage) -> None:
 
 
 def check_deduplication(dumped: DumpedDeduplication) -> None:
-    """See that what was read has the types of its line, and an id.
+    """Check the types of the values, and the message id.
 
     Raises:
-        Corrupt: why it has not.
+        Corrupt: a value is not valid.
     """
     try:
         decode(encode(dumped))
@@ -301,7 +301,7 @@ def check_deduplication(dumped: DumpedDeduplication) -> None:
 
 
 def loadable_attributes(stored: dict[str, str], *, fifo: bool) -> dict[str, str]:
-    """Those of a queue's attributes that a new queue can have."""
+    """The attributes that a new queue can have."""
     if _is_allowed(stored, fifo=fifo):
         return stored
     return {name: text for name, text in stored.items() if _is_allowed({name: text}, fifo=fifo)}
@@ -316,7 +316,7 @@ def _is_allowed(some: dict[str, str], *, fifo: bool) -> bool:
 
 
 def loadable_tags(stored: dict[str, str]) -> dict[str, str]:
-    """Those of a queue's tags that a new queue can have."""
+    """The tags that a new queue can have."""
     return {key: value for key, value in stored.items() if _is_tag(key, value)}
 
 

@@ -124,10 +124,10 @@ def test_what_has_nowhere_to_go_is_said_with_what_moves_it(run, sqs, dead):
     dead.receive()
     said = run("redrive", "dead").err
     assert said.startswith(
-        "dead: nothing to move; there stay 1 (of unknown origin), 1 (in flight). --to QUEUE moves"
+        "dead: nothing to move; staying: 1 (of unknown origin), 1 (in flight). --to QUEUE moves"
     )
     dead.receive()
-    assert run("redrive", "dead").err == "dead: nothing to move; there stay 2 (in flight)\n"
+    assert run("redrive", "dead").err == "dead: nothing to move; staying: 2 (in flight)\n"
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 20), (b"n\n", 1, 22)])

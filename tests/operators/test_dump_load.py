@@ -417,7 +417,7 @@ def test_a_dump_of_the_first_format_is_loaded(sqs, remembering, other):
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        ({"queue": "stranger.fifo"}, "line 4: the queue stranger.fifo is none of the dump's"),
+        ({"queue": "stranger.fifo"}, "line 4: the queue stranger.fifo is not in the dump"),
         ({"queue": "plain"}, "line 4: the queue plain is no FIFO queue"),
         ({"message_id": "x"}, "line 4: message_id 'x'"),
         ({"expires_at": None}, "line 4"),
@@ -571,13 +571,13 @@ def test_a_dump_that_was_cut_off_is_told(full, other, cut):
         (0, {"version": 0}, "format 0"),
         (1, {"attributes": {"VisibilityTimeout": 5}}, "line 2"),
         (2, {"kind": "end", "messages": 0}, "line 4: stands after the end"),
-        (4, {"queue": "stranger"}, "stranger is none of the dump's"),
+        (4, {"queue": "stranger"}, "stranger is not in the dump"),
         (4, {"message_id": "x"}, "line 5: message_id 'x'"),
         (4, {"sent_at": -1}, "line 5"),
         (4, {"sent_at": 2**70}, "line 5"),
         (4, {"body": None}, "line 5"),
         (4, {"queue_receive_count": 10}, "queue_receive_count"),
-        (3, {"dead_letter": {"source_arn": "x", "receive_count": 1, "moved_at": 1}}, "is no queue's ARN"),
+        (3, {"dead_letter": {"source_arn": "x", "receive_count": 1, "moved_at": 1}}, "is not a queue's ARN"),
         (
             3,
             {"dead_letter": {"source_arn": "x", "receive_count": 1, "moved_at": 1, "earlier": [1] * 9}},
