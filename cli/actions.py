@@ -11,13 +11,11 @@ from typing import Any
 import click
 from msgspec import inspect
 
-from sqsqlite.cli.attribute_names import AttributeName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure
+from sqsqlite.cli.names import AttributeName, QueueName, told_of_fifo
 from sqsqlite.cli.options import span
-from sqsqlite.cli.queue_names import QueueName, told_of_fifo
-from sqsqlite.cli.shorthand import fit, load, structure, without_none
-from sqsqlite.cli.skeleton import skeleton
+from sqsqlite.cli.shorthand import fit, load, skeleton, structure, without_none
 from sqsqlite.cli.verbs import VERBS
 from sqsqlite.contract.limits import SQS
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID, is_queue_arn, queue_arn, queue_name

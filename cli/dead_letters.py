@@ -8,8 +8,8 @@ from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
 from sqsqlite.cli.look import how_many
 from sqsqlite.cli.message_rows import instant, peeked_row
+from sqsqlite.cli.names import QueueName, queue_argument
 from sqsqlite.cli.options import span
-from sqsqlite.cli.queue_names import QueueName, queue_argument
 from sqsqlite.cli.queues import dry_run_option, messages, target_name, yes_option
 from sqsqlite.cli.table import Column, age, with_group
 from sqsqlite.cli.table import instant as short_instant

@@ -8,7 +8,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
-from sqsqlite.cli.queue_names import QueueName
+from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
 
 

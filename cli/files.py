@@ -8,8 +8,8 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
+from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.options import given
-from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.screen import on_screen
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import peeked_row
-from sqsqlite.cli.queue_names import queue_argument
+from sqsqlite.cli.names import queue_argument
 from sqsqlite.cli.table import Column, instant, with_group
 from sqsqlite.contract.limits import LOOKED_AT
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite.cli.attribute_names import AttributeName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure, failure_of
+from sqsqlite.cli.names import AttributeName, QueueName, queue_argument, told_of_fifo
 from sqsqlite.cli.options import span
-from sqsqlite.cli.queue_names import QueueName, queue_argument, told_of_fifo
 from sqsqlite.contract.limits import SQS, Range
 from sqsqlite.errors import QueueNameExists
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.queue_names import queue_argument
+from sqsqlite.cli.names import queue_argument
 from sqsqlite.cli.table import Column, age
 
 if TYPE_CHECKING:

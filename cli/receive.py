@@ -7,9 +7,9 @@ import click
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import EMPTY, PARTIAL, Failure, code_of
 from sqsqlite.cli.message_rows import received_row
+from sqsqlite.cli.names import queue_argument
 from sqsqlite.cli.options import span
 from sqsqlite.cli.printed import check_query, prints
-from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.receiving import AT_ONCE, Receiving
 from sqsqlite.cli.table import Column, instant, with_group
 from sqsqlite.contract import limits

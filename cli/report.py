@@ -10,8 +10,8 @@ from click.core import ParameterSource
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
+from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.options import given
-from sqsqlite.cli.queue_names import QueueName
 from sqsqlite.cli.report_columns import columns_of
 from sqsqlite.cli.screen import on_screen
 from sqsqlite.cli.since import Since, SinceType

@@ -10,8 +10,8 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure
+from sqsqlite.cli.names import queue_argument
 from sqsqlite.cli.options import span
-from sqsqlite.cli.queue_names import queue_argument
 from sqsqlite.cli.table import Column
 from sqsqlite.contract import limits
 

@@ -1,4 +1,4 @@
-"""The AWS CLI's ways to write a structured value: shorthand, JSON, and file://.
+"""The AWS CLI's ways to write a structured value: shorthand, JSON, and file://; and its skeleton of parameters.
 
 Shorthand is `Name=value,Name=value`. A value is a word, a quoted text, `[value,...]` or `{Name=value,...}`; outside
 brackets `Name=a,b` is a list too. A backslash before a comma keeps the comma. `Name@=file://path` reads the value.
@@ -231,3 +231,22 @@ def without_none(shape: inspect.Type) -> inspect.Type:
     if isinstance(shape, inspect.UnionType):
         [shape] = [one for one in shape.types if not isinstance(one, inspect.NoneType)]
     return shape
+
+
+# --- skeleton
+
+
+def skeleton(fields: tuple[inspect.Field, ...]) -> dict[str, Any]:
+    """`--generate-cli-skeleton`: each field by SQS's name, with an empty value of its type."""
+    return {field.encode_name: _empty(field.type) for field in fields}
+
+
+def _empty(shape: inspect.Type) -> Any:
+    shape = without_none(shape)
+    if isinstance(shape, inspect.StructType):
+        return skeleton(shape.fields)
+    if isinstance(shape, inspect.DictType):
+        return {"KeyName": _empty(shape.value_type)}
+    if isinstance(shape, inspect.ListType):
+        return [_empty(shape.item_type)]
+    return 0 if isinstance(shape, inspect.IntType) else ""

@@ -11,7 +11,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
-from sqsqlite.cli.queue_names import QueueName
+from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.queues import counts_columns, target_name
 from sqsqlite.cli.table import Column
 

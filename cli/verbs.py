@@ -49,7 +49,7 @@ VERBS: dict[str, Verb] = {
     "purge": Verb("queues:purge", EVERYDAY, "Delete every message in a queue, in flight ones too."),
     "delete": Verb("queues:delete", EVERYDAY, "Delete a queue with its messages."),
     "demo": Verb("demo:demo", EVERYDAY, "Run workers on real input, kill one, and show that it adds up."),
-    "completion": Verb("completion:completion", EVERYDAY, "Print how to switch shell completion on."),
+    "completion": Verb("names:completion", EVERYDAY, "Print how to switch shell completion on."),
     "db": Verb("files:db", FILES, "Upgrade the file's schema, or look at its version."),
     "backup": Verb("files:backup", FILES, "Copy the file while it is in use."),
     "restore": Verb("files:restore", FILES, "Make a file from a backup."),

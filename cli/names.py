@@ -1,6 +1,6 @@
-"""The QUEUE of a command line, and the names that the shell completes it with."""
+"""Names on the command line, and how the shell completes them: queues, attributes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -69,3 +69,63 @@ def told_of_fifo(parameters: Mapping[str, Any], remedy: str) -> Iterator[None]:
         if why is None:
             raise
         raise Failure(f"{failure_of(error).message}\nhint: {why}: {remedy}") from error
+
+
+class AttributeName(click.types.StringParamType):
+    """Text that begins with a name of SQS's. Any text is accepted; the request checks it.
+
+    Args:
+        attributes: "settable" and "readable" of a queue, or "message" for the system attributes of one.
+        ending: what follows the name.
+    """
+
+    def __init__(self, attributes: str, ending: str = "") -> None:
+        self._attributes = attributes
+        self._ending = ending
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - Click's signature
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> "list[CompletionItem]":
+        """The names that begin so."""
+        from click.shell_completion import CompletionItem
+
+        names = _names(self._attributes)
+        return [CompletionItem(name + self._ending) for name in names if name.startswith(incomplete)]
+
+
+def _names(attributes: str) -> Iterable[str]:
+    """The names, loaded when a shell asks: `--help` does not need these modules."""
+    if attributes == "message":
+        from sqsqlite.contract.requests import MESSAGE_SYSTEM_ATTRIBUTES
+
+        return ["All", *sorted(MESSAGE_SYSTEM_ATTRIBUTES)]
+    from sqsqlite.contract import queue_attributes
+
+    if attributes == "settable":
+        return queue_attributes.SETTABLE
+    return ["All", *queue_attributes.SETTABLE, *queue_attributes.READ_ONLY]
+
+
+_HOW = {
+    "bash": ("~/.bashrc", 'eval "$(_SQSQLITE_COMPLETE=bash_source sqsqlite)"'),
+    "zsh": ("~/.zshrc", 'eval "$(_SQSQLITE_COMPLETE=zsh_source sqsqlite)"'),
+    "fish": ("~/.config/fish/completions/sqsqlite.fish", "_SQSQLITE_COMPLETE=fish_source sqsqlite | source"),
+}
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(_HOW)))
+def completion(shell: str) -> None:
+    r"""Print how to switch shell completion on.
+
+    \b
+      sqsqlite completion bash >> ~/.bashrc
+
+    The shell then completes commands, flags, attributes and the names of the queues in the file (--db, else
+    SQSQLITE_DB, else ./sqsqlite.db).
+    """
+    place, command = _HOW[shell]
+    click.echo(f"# in {place}:\n{command}")
