@@ -77,6 +77,14 @@ def test_hot_paths_are_compared_with_both_baselines():
     assert rows.count("send") == rows.count("receive+delete in tens") == 2
 
 
+@pytest.mark.slow
+def test_two_checkouts_are_compared_in_each_workload():
+    command = [sys.executable, ROOT / "benchmarks" / "before_after.py", ROOT, ROOT, "--slices", "2"]
+    done = subprocess.run([*command, "--messages", "10"], check=True, capture_output=True, text=True)
+    rows = {line.split("  ")[0] for line in done.stdout.splitlines()}
+    assert rows >= {"send", "receive+delete", "send, batches of ten", "receive+delete, batches of ten"}
+
+
 def test_unknown_benchmark_is_refused_by_name():
     command = [sys.executable, ROOT / "benchmarks" / "run.py", "fly"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
