@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqsqlite.errors import CannotOpen, Corrupt, DiskFull, NotAdopted, ReadOnlyFile, StoreError
-from sqsqlite.spark import statements as sql
 from sqsqlite.spark.errors import NoFacts
 from sqsqlite.spark.paths import path_text
+from sqsqlite.sql import facts as sql
 from sqsqlite.sql import schema
 from sqsqlite.store import create, driver, meta, mounts
 from sqsqlite.store.connections import connect, disconnect, uri

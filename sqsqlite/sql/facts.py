@@ -1,11 +1,12 @@
-"""The SQL of the facts file: its tables, and one statement a table that fills it from a queue's file.
+"""The SQL of the facts file that Spark's reports read: its tables, and the statements that fill them.
 
-A facts file holds what reports count, of one queue file or of hundreds, and no bodies. It is written in one read
-transaction a file, by a connection that has the queue's file as `main` and the facts as `facts`. These statements read
-tables, not views: the views join the bodies' table, which a report of millions of messages has no use for.
+A facts file holds the values that reports count, of one queue file or of hundreds, without the bodies. One connection
+has the queue file as `main` and the facts file as `facts`, and copies each queue file in one read transaction.
 
-Columns are named and typed as in the tables and views they come from. `queue_key` numbers the queues of all files
-together.
+The statements read whole tables on purpose; none of them runs when a message is sent or received. They read tables
+and not views, because the views join the table of bodies, which reports do not need.
+
+Columns have the names and types of the tables and views they come from. `queue_key` numbers the queues of all files.
 """
 
 CREATE_FACTS = (
@@ -96,9 +97,10 @@ CREATE_FACTS = (
     """,
 )
 
-# Of the file that is being read alone: a message is led to its queue by a look into this small table, which keeps the
-# messages in the order of their row ids. Without it SQLite walks an index by queues and looks up each row.
 CREATE_READING = """
+-- The queues of the file that is being read. A message finds its queue by the primary key of this small table, so
+-- SQLite reads the messages in the order of their row ids. Without the table SQLite walks an index by queues and looks
+-- up each row.
 CREATE TABLE temp.reading (
     epoch_id INTEGER PRIMARY KEY NOT NULL,
     queue_key INT NOT NULL,
@@ -110,7 +112,7 @@ CREATE TABLE temp.reading (
 """
 
 INSERT_QUEUES = """
--- Every queue, under the next free key.
+-- Every queue, with the next free key.
 INSERT INTO facts.sqs_fact_queues (
     file_id, file, taken_at, account_id, queue_id, queue, epoch_id, fifo, has_tenants, created_at,
     message_retention_period_seconds, dead_letter_target_arn, max_receive_count
@@ -123,8 +125,8 @@ ORDER BY id
 """
 
 INSERT_READING = """
--- Retention is over earlier by the jumps of the clock within it (store/jumps.py).
--- A tenant's message that died brings its group into a queue that nobody sent one to.
+-- A forward jump of the clock within the retention period does not shorten it (store/jumps.py).
+-- A dead letter keeps its group, so a dead-letter queue can have groups although it has no tenants.
 INSERT INTO temp.reading (epoch_id, queue_key, queue_id, expired_at, has_groups, suspicious_receives)
 SELECT
     f.epoch_id,
@@ -141,8 +143,8 @@ WHERE f.file_id = :file_id
 """
 
 INSERT_MESSAGES = """
--- Every message that has not expired, in one walk over the leases. A message id costs a look-up each, so unless all of
--- them are wanted it is that of a message in somebody's hands, or received suspiciously often; and so does a group's.
+-- Every message that has not expired, in one walk over the leases. Each message id and each group id costs a search in
+-- another table. So unless all ids are asked for, only messages in flight or received suspiciously often get an id.
 INSERT INTO facts.sqs_facts (
     queue_key, id, sent_at, visible_at, received, received_at, first_received_at, receive_count, queue_receive_count,
     size_bytes, group_id, message_id
@@ -177,7 +179,7 @@ WHERE l.sent_at > r.expired_at
 """
 
 INSERT_ACTIVITY = """
--- The closed minutes, and the one that is still open.
+-- The closed minutes, and the minute that is still open.
 INSERT INTO facts.sqs_fact_activity (
     queue_key, minute_at, sent, received, deleted, dead_lettered, deduplicated, empty_receives, sent_bytes
 )
@@ -196,6 +198,7 @@ WHERE c.sent + c.received + c.deleted + c.dead_lettered + c.deduplicated + c.emp
 """
 
 INSERT_GROUPS = """
+-- Every FIFO group that has messages.
 INSERT INTO facts.sqs_fact_groups (queue_key, group_id, head_visible_at)
 SELECT r.queue_key, g.group_id, g.head_visible_at
 FROM temp.reading AS r
@@ -203,6 +206,7 @@ CROSS JOIN main.sqs_message_groups AS g ON g.epoch_id = r.epoch_id
 """
 
 INSERT_TENANTS = """
+-- Every tenant of a fair queue, with the queue's own turn.
 INSERT INTO facts.sqs_fact_tenants (queue_key, group_id, last_turn, queue_turn, last_sent_at)
 SELECT r.queue_key, t.group_id, t.last_turn, c.turn, t.last_sent_at
 FROM temp.reading AS r
@@ -211,7 +215,7 @@ CROSS JOIN main.sqs_queue_counts AS c ON c.epoch_id = r.epoch_id
 """
 
 INSERT_DEAD_LETTERS = """
--- In the order of row ids, as the leases lie: by the index of moves each look-up would be somewhere else.
+-- In the order of row ids, which is the order of the leases. The index of moves would make each search a random read.
 INSERT INTO facts.sqs_fact_dead_letters (
     queue_key, id, source_arn, receive_count, moved_at, sent_at, size_bytes
 )
@@ -231,14 +235,15 @@ FILL = (
     INSERT_TENANTS,
     INSERT_DEAD_LETTERS,
 )
-"""In this order, each with :file_id, :file, :now_ms, :all_message_ids and :jumps (`Jumps.steps`, as JSON)."""
+"""Run in this order, with :file_id, :file, :now_ms, :all_message_ids and :jumps (`Jumps.steps` as JSON)."""
 
 COUNT_MESSAGES = """
--- How many messages the facts hold: seq is dense.
+-- The number of messages in the facts file: seq is dense.
 SELECT coalesce(max(seq), 0) FROM facts.sqs_facts
 """
 
 INSERT_FILE = """
+-- One row a queue file, also for a file that could not be read.
 INSERT INTO facts.sqs_fact_files (file_id, file, taken_at, schema_version, messages, problem)
 VALUES (:file_id, :file, :taken_at, :schema_version, :messages, :problem)
 """
