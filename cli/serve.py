@@ -191,7 +191,9 @@ def _require_uvicorn() -> None:
     try:
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise Failure(f"{error}: serve needs what `pip install 'sqsqlite[serve]'` installs") from error
+        from sqsqlite.operators.installed import install_command
+
+        raise Failure(f"{error}: `sqsqlite serve` needs it: {install_command('serve')}") from error
 
 
 def _check_certificate(options: dict[str, Any]) -> None:

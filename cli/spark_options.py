@@ -117,7 +117,9 @@ def spark(
     try:
         from pyspark.errors import PySparkException
     except ImportError as error:
-        raise SparkMissing("PySpark is not installed: pip install 'sqsqlite[spark]'") from error
+        from sqsqlite.operators.installed import install_command
+
+        raise SparkMissing(f"PySpark is not installed: {install_command('spark')}") from error
     try:
         with _ended_by_signals(), spark_session(master=master, conf=conf, jar=jdbc_jar) as session:
             watch.spark_seconds = time.monotonic() - started

@@ -27,7 +27,9 @@ try:
     from botocore.config import Config
     from botocore.session import Session
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("sqsqlite.boto needs boto3: pip install 'sqsqlite[boto3]'") from error
+    from sqsqlite.operators.installed import install_command
+
+    raise ModuleNotFoundError(f"sqsqlite.boto needs boto3: {install_command('boto3')}") from error
 
 _PARAMETERS = "sqsqlite_parameters"
 _attached: "weakref.WeakSet[Any]" = (

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from sqsqlite.operators.installed import install_command
 from sqsqlite.spark.errors import DriverMissing, JavaMissing, SparkMissing
 
 # 3.51.3 or newer: the first without SQLite's WAL-reset bug.
@@ -136,7 +137,7 @@ def fetch_driver() -> Path:
 def _ivy() -> Path:
     found = importlib.util.find_spec("pyspark")  # without importing it
     if found is None or found.origin is None:
-        raise SparkMissing("PySpark is not installed: pip install 'sqsqlite[spark]'")
+        raise SparkMissing(f"PySpark is not installed: {install_command('spark')}")
     jars = sorted(Path(found.origin).parent.glob("jars/ivy-*.jar"))
     if not jars:
         raise DriverMissing(_missing(f"the PySpark in {Path(found.origin).parent} comes without Ivy"))

@@ -8,7 +8,7 @@ class AnalyticsError(SQSQLiteError):
 
 
 class SparkMissing(AnalyticsError):
-    """PySpark is not installed. What to do: `pip install 'sqsqlite[spark]'`."""
+    """PySpark is not installed. The message names the command that installs it."""
 
 
 class JavaMissing(AnalyticsError):

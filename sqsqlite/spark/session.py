@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqsqlite.operators.installed import install_command
 from sqsqlite.spark.driver import check_driver, check_java, driver_jar, java_command
 from sqsqlite.spark.errors import SparkFailed, SparkMissing
 
@@ -57,7 +58,7 @@ def spark_session(
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise SparkMissing("PySpark is not installed: pip install 'sqsqlite[spark]'") from error
+        raise SparkMissing(f"PySpark is not installed: {install_command('spark')}") from error
     check_driver(found)
     running = _running()
     if running is not None or "PYSPARK_GATEWAY_PORT" in os.environ:

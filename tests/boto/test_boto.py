@@ -14,6 +14,7 @@ from botocore.stub import Stubber
 
 import sqsqlite
 from sqsqlite import ManualClock, boto
+from sqsqlite.operators.installed import install_command
 
 
 @pytest.fixture(autouse=True)
@@ -329,7 +330,7 @@ def test_without_boto3_the_import_says_what_to_install():
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=600
     )
-    assert "pip install 'sqsqlite[boto3]'" in run.stderr.strip().splitlines()[-1]
+    assert f"sqsqlite.boto needs boto3: {install_command('boto3')}" in run.stderr.strip().splitlines()[-1]
 
 
 def test_attach_needs_no_boto3_beside_botocore(path):

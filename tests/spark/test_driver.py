@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from sqsqlite.operators.installed import install_command
 from sqsqlite.spark import driver
 from sqsqlite.spark import session as spark
 from sqsqlite.spark.errors import DriverMissing, JavaMissing
@@ -168,9 +169,8 @@ def test_without_pyspark_the_extra_is_named(home):
         "from sqsqlite.spark.session import spark_session\n"
         "with spark_session(jar=sys.executable): pass"
     )
-    assert (
-        "SparkMissing: PySpark is not installed: pip install 'sqsqlite[spark]'" in program(home, text).stderr
-    )
+    said = f"SparkMissing: PySpark is not installed: {install_command('spark')}"
+    assert said in program(home, text).stderr
 
 
 @pytest.mark.parametrize("text", ["no jar at all", None], ids=["text", "another jar"])
