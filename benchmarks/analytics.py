@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import sqsqlite
-from sqsqlite.spark import catalogue, running, tables
+from sqsqlite.spark import catalogue, tables
 from sqsqlite.spark.facts import Facts, take_facts
 from sqsqlite.spark.session import spark_session
 from sqsqlite.store.connections import uri
@@ -138,7 +138,7 @@ def timed(function):
 
 def spark_rows(session, facts, name, partitions=None):
     read = tables.read_facts(session, facts, catalogue.reads_of(name), partitions=partitions)
-    return running.rows_of(catalogue.make(name, read, catalogue.Options()))
+    return catalogue.rows_of(catalogue.make_report(name, read))
 
 
 def read_by_partitions(session, facts, rounds):
@@ -168,9 +168,7 @@ def six_reports(session, path, folder):
     # As `report all` does: the first that reads the messages pays for reading them.
     with tables.kept(tables.read_facts(session, facts, reads), reads) as kept:
         for name in REPORTS:
-            seconds, rows = timed(
-                lambda name=name: running.rows_of(catalogue.make(name, kept, catalogue.Options()))
-            )
+            seconds, rows = timed(lambda name=name: catalogue.rows_of(catalogue.make_report(name, kept)))
             total += seconds
             tell(f"Spark, {name} ({len(rows)} rows), s", f"{seconds:.2f}")
     connection = dbapi.connect(uri(facts.path, "ro"), uri=True)

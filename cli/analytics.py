@@ -23,12 +23,12 @@ def fetch_driver(line: CommandLine) -> None:
     \b
       sqsqlite analytics fetch-driver
 
-    `report` does it by itself when it needs to; this is for a machine that will have no network later. The version
-    and its SHA-256 are fixed. Prints where the driver is.
+    `report` fetches the driver itself when it needs one. Use this command on a machine that will have no network
+    later. The version and its SHA-256 are fixed. Prints the path of the driver.
     """
-    from sqsqlite.spark.driver import VERSION, driver_jar
+    from sqsqlite.spark import DRIVER_VERSION, driver_jar
 
-    line.print_rows([{"driver": str(driver_jar()), "version": VERSION}])
+    line.print_rows([{"driver": str(driver_jar()), "version": DRIVER_VERSION}])
 
 
 @analytics.command("schema")
@@ -41,12 +41,12 @@ def schema(line: CommandLine, view: str | None) -> None:
       sqsqlite analytics schema
       sqsqlite analytics schema sqs_report_messages --output text
 
-    Spark's JDBC reader takes a number of SQLite's for 32 bits, or for a decimal, unless the option customSchema says
-    what it is. Other readers that ask for types want the same.
+    Without the option customSchema, Spark's JDBC reader cuts SQLite's integers to 32 bits and takes computed numbers
+    for decimals. Other readers that ask for types need the same list.
     """
-    from sqsqlite.spark.columns import VIEWS, custom_schema
+    from sqsqlite.spark import VIEWS, custom_schema
 
     if view is not None and view not in VIEWS:
-        raise click.UsageError(f"there is no reporting view {view}: there are {', '.join(VIEWS)}")
+        raise click.UsageError(f"there is no reporting view {view}: the views are {', '.join(VIEWS)}")
     names = VIEWS if view is None else (view,)
     line.print_rows({"view": name, "custom_schema": custom_schema(VIEWS[name])} for name in names)

@@ -14,10 +14,15 @@ def show_report(line: CommandLine, output: Output, path: Path, page_path: Path) 
 
     Where Spark, Java or the driver is missing the demo goes without: it says what is, and what to do about it.
     """
-    from sqsqlite.spark.catalogue import Options, make
-    from sqsqlite.spark.errors import AnalyticsError
-    from sqsqlite.spark.page import page
-    from sqsqlite.spark.running import rows_of, tables_of, without_constants
+    from sqsqlite.spark import (
+        AnalyticsError,
+        Options,
+        html_page,
+        make_report,
+        rows_of,
+        tables_of,
+        without_constants,
+    )
 
     line.say("\nsqsqlite report backlog (Spark, over JDBC; its start takes a while):")
     watch = Watch(line)
@@ -29,10 +34,10 @@ def show_report(line: CommandLine, output: Output, path: Path, page_path: Path) 
         ):
             watch.at("Counting")
             sections = {
-                name: without_constants(rows_of(make(name, taken.tables, options)), one_file=True)
+                name: without_constants(rows_of(make_report(name, taken.tables, options)), one_file=True)
                 for name in NAMES
             }
-            page_path.write_text(page(sections, [path], taken.facts), encoding="utf-8")
+            page_path.write_text(html_page(sections, [path], taken.facts), encoding="utf-8")
     except AnalyticsError as error:
         line.say(f"left out: {error}")
         return

@@ -7,15 +7,14 @@ from typing import Any
 import click
 
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.names import QueueName
-from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
+from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, spark_options
 
 
 def _folder(context: click.Context, parameter: click.Parameter, given: str) -> Path:
     if re.match("[A-Za-z][A-Za-z0-9+.-]+:/", given):  # a drive of Windows has one letter
         raise click.BadParameter(
-            f"{given}: a folder of this machine or of a shared file system is wanted, not a URL.",
+            f"{given}: name a folder of this machine or of a shared file system, not a URL.",
             context,
             parameter,
         )
@@ -31,10 +30,10 @@ def _folder(context: click.Context, parameter: click.Parameter, given: str) -> P
     required=True,
     type=click.Path(file_okay=False),
     callback=_folder,
-    help="The folder to add to; made if it is not there.",
+    help="The folder to add to; it is made if it does not exist.",
 )
 @click.option(
-    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="This one; may be repeated."
+    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="Only this queue; repeatable."
 )
 @spark_options
 @click.pass_obj
@@ -47,21 +46,15 @@ def export(
       sqsqlite export --parquet lake
       sqsqlite export --parquet lake --queue orders '/srv/*/queues.db'
 
-    A row a message, without its body, in folders by queue and by day of sending (UTC). Each run adds a snapshot, told
-    apart by the column taken_at, and leaves those before as they are. Spark, DuckDB and pandas read it without help.
+    Writes one row for each message, without its body, in folders by queue and by day of sending (UTC). Each run adds
+    a snapshot and keeps the earlier ones; the column taken_at tells them apart. Spark, DuckDB and pandas read the
+    folder as it is.
     """
     from sqsqlite.cli.targets import check_folder
     from sqsqlite.contract.names import queue_name
-    from sqsqlite.spark import running
-    from sqsqlite.spark.export import READS, message_rows, write_parquet
-    from sqsqlite.spark.tables import read_facts
+    from sqsqlite.spark import facts_of, iso, message_rows, read_facts, write_parquet
 
-    line.say_path()
-    paths = running.find_files(files) if files else [line.path]
-    if not files and not line.exists:
-        raise line.missing()
-    if not paths:
-        raise Failure(f"NoSuchFile: {' '.join(files)}: no file is named so", FAILED)
+    paths = queue_files(line, files)
     check_folder("--parquet", folder)
     line.check_out(paths)
     names = tuple(queue_name(queue)[1] for queue in queues)
@@ -69,9 +62,9 @@ def export(
     partitions, snapshot_dir = settings.pop("partitions"), settings.pop("snapshot_dir")
     with spark(watch, **settings) as session:
         watch.at("Taking the snapshot")
-        with running.facts_of(paths, all_message_ids=True, folder=snapshot_dir, progress=watch.took) as facts:
+        with facts_of(paths, all_message_ids=True, folder=snapshot_dir, progress=watch.took) as facts:
             watch.at("Writing")
-            tables = read_facts(session, facts, READS, partitions=partitions)
+            tables = read_facts(session, facts, ("messages",), partitions=partitions)
             check_queues(names, tables["queues"], paths)
             rows = message_rows(tables["messages"], tables["queues"], names)
             count = write_parquet(rows, folder, expected=rows.count() if names else facts.messages)
@@ -82,7 +75,7 @@ def export(
                 "parquet": str(folder),
                 "messages": count,
                 "files": facts.files - len(facts.problems),
-                "taken_at": running.iso(facts.taken_at),
+                "taken_at": iso(facts.taken_at),
             }
         ]
     )

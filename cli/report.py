@@ -1,4 +1,4 @@
-"""`sqsqlite report`: the backlog and all about it, by Spark."""
+"""`sqsqlite report`: reports on the queues, made by Spark."""
 
 import sys
 from collections.abc import Sequence
@@ -15,15 +15,14 @@ from sqsqlite.cli.options import given
 from sqsqlite.cli.report_columns import columns_of
 from sqsqlite.cli.screen import on_screen
 from sqsqlite.cli.since import Since, SinceType
-from sqsqlite.cli.spark_options import Watch, check_queues, spark, spark_options
+from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, spark_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sqsqlite.spark.catalogue import Options
-    from sqsqlite.spark.running import Taken
+    from sqsqlite.spark import Options, Taken
 
-# Those of sqsqlite.spark.catalogue, which is not loaded for `--help`; a test compares them.
+# The names in sqsqlite.spark.REPORTS, which `--help` does not load; a test compares them.
 NAMES = (
     "backlog",
     "ages",
@@ -43,15 +42,17 @@ FORMATS = ("table", "json", "jsonl", "csv", "csv-safe", "parquet", "html")
 @click.argument("name", metavar="NAME", type=click.Choice((*NAMES, "all")))
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option(
-    "--since", type=SinceType(), metavar="15m|2h|7d|INSTANT", help="How far back to look; see below."
+    "--since", type=SinceType(), metavar="15m|2h|7d|INSTANT", help="How far back the report looks; see below."
 )
 @click.option(
-    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="This one; may be repeated."
+    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="Only this queue; repeatable."
 )
 @click.option(
-    "--every", type=click.Choice(("minute", "hour", "day")), default="hour", help="Periods of throughput."
+    "--every", type=click.Choice(("minute", "hour", "day")), default="hour", help="The periods of throughput."
 )
-@click.option("--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Rows of a list.")
+@click.option(
+    "--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="The rows of a list."
+)
 @click.option(
     "--live", is_flag=True, help="Read the file itself, not a snapshot: one connection, one transaction."
 )
@@ -71,7 +72,7 @@ def report(
     output: str | None,
     **settings: Any,
 ) -> None:
-    r"""Report on the backlog with Spark, over JDBC.
+    r"""Report on the queues with Spark, over JDBC.
 
     \b
       sqsqlite report backlog
@@ -79,28 +80,23 @@ def report(
       sqsqlite report throughput --since 7d --every day --queue orders
       sqsqlite report fleet '/srv/*/queues.db' --output json
 
-    NAME is backlog, ages, receives, poison, dead-letters, throughput, groups, leases, expiring or fleet; `all` is a
-    page of all of them. A FILE is a path or a glob, and many of them are one report; none is the file of --db. Takes
-    a snapshot first, in one short read transaction of each file: writers wait for nobody.
+    NAME is backlog, ages, receives, poison, dead-letters, throughput, groups, leases, expiring or fleet; `all` is one
+    page with all of them. FILE is a path or a glob; one report covers all files, by default the file of --db. The
+    report first takes a snapshot, in one short read transaction of each file, so no writer waits for it.
 
-    --since: the rates of backlog (15m unless said), the periods of throughput (1d), messages sent for receives and
-    poison, moved for dead-letters, received for leases and expiring (all unless said).
+    --since is the begin of the rates of backlog (default 15m) and of the periods of throughput (default 1d). It selects
+    the messages sent since then for receives and poison, moved for dead-letters, and received for leases and expiring
+    (default all).
     """
     line: CommandLine = context.obj
     form = output or line.options.get("output")
     _check(name, form, line.options.get("out"))
     from sqsqlite.contract.names import queue_name
-    from sqsqlite.spark import running
-    from sqsqlite.spark.catalogue import REPORTS, Options
+    from sqsqlite.spark import REPORTS, Options, tables_of
 
-    line.say_path()
-    paths = running.find_files(files) if files else [line.path]
-    if not files and not line.exists:
-        raise line.missing()
-    if not paths:
-        raise Failure(f"NoSuchFile: {' '.join(files)}: no file is named so", FAILED)
+    paths = queue_files(line, files)
     if live and len(paths) > 1:
-        raise click.UsageError("--live reads one file. Many are read by a snapshot of each.")
+        raise click.UsageError("--live reads one file. Leave it out to report on several files.")
     _check_options(context, name, form, live=live)
     _check_target(line, form, paths)
     options = Options(
@@ -115,7 +111,7 @@ def report(
     partitions, folder = settings.pop("partitions"), settings.pop("snapshot_dir")
     with spark(watch, **settings) as session:
         watch.at("Taking the snapshot")
-        with running.tables_of(
+        with tables_of(
             session, paths, names, live=live, partitions=partitions, folder=folder, progress=watch.took
         ) as taken:
             watch.at("Counting")
@@ -125,18 +121,18 @@ def report(
 
 
 def _check(name: str, form: str | None, out: str | None) -> None:
-    """What can be told before Spark starts."""
+    """Refuse a wrong --output before Spark starts."""
     if form == "parquet" and out in (None, "-"):
-        raise click.UsageError("--output parquet writes a folder: --out DIR names it.")
+        raise click.UsageError("--output parquet writes a folder: add --out DIR.")
     if name == "all" and form != "html":
-        raise click.UsageError("`report all` is a page: --output html --out FILE.")
+        raise click.UsageError("`report all` is a page: add --output html --out FILE.")
     if form not in (None, *FORMATS):
-        raise click.UsageError(f"--output {form}: a report is one of {', '.join(FORMATS)}.")
+        raise click.UsageError(f"--output {form}: a report has one of {', '.join(FORMATS)}.")
 
 
 def _check_options(context: click.Context, name: str, form: str | None, *, live: bool) -> None:
-    """Refuse options that would change nothing: whoever gives one expects that it does."""
-    from sqsqlite.spark.catalogue import REPORTS
+    """Refuse options that would change nothing."""
+    from sqsqlite.spark import REPORTS
 
     def given_here(option: str) -> bool:
         return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
@@ -148,19 +144,19 @@ def _check_options(context: click.Context, name: str, form: str | None, *, live:
     }
     for option, reports in having.items():
         if given_here(option) and name not in (*reports, "all"):
-            raise click.UsageError(f"{name} has no --{option}. These have: {', '.join(reports)}, all.")
+            raise click.UsageError(f"{name} has no --{option}. These have it: {', '.join(reports)}, all.")
     for option in ("partitions", "snapshot_dir"):
         if live and given_here(option):
             raise click.UsageError(
-                f"--{option.replace('_', '-')} is the snapshot's, and --live takes none: one of them."
+                f"--{option.replace('_', '-')} is for the snapshot, and --live takes no snapshot: give one of the two."
             )
     if context.obj.options.get("query") is not None and form in ("html", "parquet"):
-        raise click.UsageError(f"--query has no meaning for {form}. It has for json, jsonl, table and CSV.")
+        raise click.UsageError(f"--query does not work with {form}, only with json, jsonl, table and CSV.")
 
 
 def _takes(name: str, option: str) -> bool:
-    """Whether the report, or one that is printed below it, has the option."""
-    from sqsqlite.spark.catalogue import REPORTS
+    """Whether the report has the option, or one of its details, which are printed below it."""
+    from sqsqlite.spark import REPORTS
 
     return any(option in REPORTS[report].takes for report in (name, *REPORTS[name].details))
 
@@ -173,7 +169,7 @@ def _check_target(line: CommandLine, form: str | None, paths: Sequence[Path]) ->
 
     folder = line.options["out"]
     if Path(folder).exists():
-        raise Failure(f"TargetExists: {folder}: exists already", FAILED)
+        raise Failure(f"TargetExists: {folder}: the folder exists already", FAILED)
     check_folder("--out", Path(folder))
 
 
@@ -186,29 +182,26 @@ def _print(
     paths: Sequence[Path],
     watch: Watch,
 ) -> None:
-    from sqsqlite.spark.catalogue import make
-    from sqsqlite.spark.running import names_without_constants, rows_of, without_constants
+    from sqsqlite.spark import html_page, make_report, names_without_constants, rows_of, without_constants
 
     line: CommandLine = context.obj
     if form == "parquet":
-        _write_parquet(make(names[0], taken.tables, options), line.options["out"])
+        _write_parquet(make_report(names[0], taken.tables, options), line.options["out"])
         return
 
     def rows(name: str) -> list[dict[str, Any]]:
-        return without_constants(rows_of(make(name, taken.tables, options)), one_file=len(paths) == 1)
+        return without_constants(rows_of(make_report(name, taken.tables, options)), one_file=len(paths) == 1)
 
     if form == "html":
-        from sqsqlite.spark.page import page
-
         sections = {name: rows(name) for name in names}
         watch.clear()
-        _write(page(sections, paths, taken.facts), line.options.get("out"))
+        _write(html_page(sections, paths, taken.facts), line.options.get("out"))
         return
     if form is not None:
         given(context)["output"] = form
     found = rows(names[0])
     watch.clear()
-    keys = make(names[0], taken.tables, options).columns
+    keys = make_report(names[0], taken.tables, options).columns
     line.print_rows(
         found,
         columns_of(names[0], found),
@@ -224,7 +217,7 @@ def _print(
 
 
 def _write_parquet(frame: "DataFrame", folder: str) -> None:
-    # One part: a report is small.
+    # In one file: a report is small.
     frame.coalesce(1).write.parquet(str(Path(folder).absolute()))
 
 

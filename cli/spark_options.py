@@ -175,6 +175,19 @@ def _ended_by_signals() -> Iterator[None]:
         end(came[0])
 
 
+def queue_files(line: CommandLine, files: Sequence[str]) -> list[Path]:
+    """The files that the command names, by paths and globs; without any, the file of --db."""
+    from sqsqlite.spark import find_files
+
+    line.say_path()
+    if not files and not line.exists:
+        raise line.missing()
+    paths = find_files(files) if files else [line.path]
+    if not paths:
+        raise Failure(f"NoSuchFile: {' '.join(files)}: no file has this name", FAILED)
+    return paths
+
+
 def check_queues(wanted: Sequence[str], queues: "DataFrame", paths: Sequence[Path]) -> None:
     """Refuse a name that no file has: it is a slip."""
     if not wanted:

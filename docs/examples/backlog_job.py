@@ -8,8 +8,7 @@ name; the executors read that, each its part. The JDBC driver is found, or fetch
 
 import sys
 
-from sqsqlite.spark import catalogue, running
-from sqsqlite.spark.session import spark_session
+from sqsqlite.spark import find_files, make_report, spark_session, tables_of
 
 
 def main(target: str, shared_folder: str, *files: str) -> None:
@@ -18,9 +17,9 @@ def main(target: str, shared_folder: str, *files: str) -> None:
 
     with (
         spark_session() as session,
-        running.tables_of(session, running.find_files(files), ["backlog"], folder=shared_folder) as taken,
+        tables_of(session, find_files(files), ["backlog"], folder=shared_folder) as taken,
     ):
-        backlog = catalogue.make("backlog", taken.tables, catalogue.Options())
+        backlog = make_report("backlog", taken.tables)
         assert taken.facts is not None
         at = F.timestamp_millis(F.lit(taken.facts.taken_at))
         backlog.withColumn("taken_at", at).write.mode("append").parquet(target)

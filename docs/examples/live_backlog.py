@@ -11,8 +11,7 @@ or cron with `sqsqlite export` does the same for less.
 import sys
 from typing import TYPE_CHECKING
 
-from sqsqlite.spark import catalogue, running
-from sqsqlite.spark.session import spark_session
+from sqsqlite.spark import make_report, spark_session, tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,8 +29,8 @@ def start(path: str, target: str, seconds: int) -> "StreamingQuery":
     with spark_session() as session:  # the one that runs already, which the block does not stop
 
         def take(tick: "DataFrame", batch: int) -> None:
-            with running.tables_of(tick.sparkSession, [path], ["backlog"]) as taken:
-                backlog = catalogue.make("backlog", taken.tables, catalogue.Options())
+            with tables_of(tick.sparkSession, [path], ["backlog"]) as taken:
+                backlog = make_report("backlog", taken.tables)
                 backlog.coalesce(1).write.mode("overwrite").parquet(f"{target}/backlog/batch={batch}")
 
         ticks = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()

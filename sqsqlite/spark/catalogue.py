@@ -1,30 +1,28 @@
-"""The reports by name: what each reads, which of its options matter, and where it begins unless told."""
+"""The catalogue: what each report reads, which options it has, and how its frame and its rows are made.
 
-from collections.abc import Callable, Mapping
+A report is a function in reports.py. The decorator `report` enters it here.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqsqlite.spark import reports
-from sqsqlite.spark.tables import Reads
+from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
+from sqsqlite.spark.expressions import F
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
-EVERY_MS: Mapping[str, int] = {"minute": _MINUTE, "hour": _HOUR, "day": _DAY}
-FOR_EVER = 0
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_MESSAGE = ("sent_at", "visible_at", "received")
-_ACTIVITY = (
-    "minute_at",
-    "sent",
-    "received",
-    "deleted",
-    "empty_receives",
-    "dead_lettered",
-    "deduplicated",
-    "sent_bytes",
-)
+Reads = Mapping[str, tuple[str, ...]]
+"""Tables, and the columns of each that a report reads."""
+
+EVERY_MS: Mapping[str, int] = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+FOR_EVER = 0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +30,34 @@ class Report:
     """One report.
 
     Attributes:
-        function: of `reports.py`; takes the tables by their names.
-        reads: tables and columns.
+        function: takes the tables by their names.
+        reads: the tables and columns that it reads.
         summary: one sentence.
-        window_ms: how far back it looks unless told, in milliseconds; None: it has no `since`.
-        takes: which other options it has, of `top` and `every_ms`.
-        details: the reports that go with it on a terminal and on a page.
-        passes: how often it reads the messages, if it does.
+        window_ms: how far back it looks by default, in milliseconds; None if it has no `since`.
+        takes: its other options, of `top` and `every_ms`.
+        details: the reports that follow it on a terminal and on a page.
+        passes: how often it reads the messages.
     """
 
     function: "Callable[..., DataFrame]"
     reads: Reads
     summary: str
-    window_ms: int | None = None
-    takes: frozenset[str] = frozenset()
-    details: tuple[str, ...] = ()
-    passes: int = 1
+    window_ms: int | None
+    takes: frozenset[str]
+    details: tuple[str, ...]
+    passes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a report can be told.
+    """The options of a report. A report ignores the options that it does not have.
 
     Attributes:
-        since_ms: an instant in milliseconds since 1970 UTC to begin at.
-        window_ms: the same as a length of time before now; the report's own unless one of both is given.
-        queues: names; all unless said.
-        top: of a list, how many rows.
-        every: minute, hour or day: the periods of throughput.
+        since_ms: the instant to begin at, in milliseconds since 1970 UTC.
+        window_ms: the same as a length of time before now, in milliseconds. Without either, the report's own.
+        queues: names of queues; every queue by default.
+        top: the number of rows of a list.
+        every: the periods of throughput: `minute`, `hour` or `day`.
     """
 
     since_ms: int | None = None
@@ -69,88 +67,8 @@ class Options:
     every: str = "hour"
 
 
-REPORTS: Mapping[str, Report] = {
-    "backlog": Report(
-        reports.backlog,
-        {"messages": (*_MESSAGE, "size_bytes"), "queues": (), "activity": ("minute_at", "sent", "deleted")},
-        "What waits in each queue, how old it is, and how long until it is gone.",
-        window_ms=15 * _MINUTE,
-        details=("ages",),
-        passes=2,
-    ),
-    "ages": Report(
-        reports.ages, {"messages": _MESSAGE, "queues": ()}, "How many messages are how old: a histogram."
-    ),
-    "receives": Report(
-        reports.receives,
-        {
-            "messages": (*_MESSAGE, "receive_count", "queue_receive_count"),
-            "queues": ("max_receive_count",),
-        },
-        "How often messages were received, and which of them may be poison.",
-        window_ms=FOR_EVER,
-        details=("poison",),
-    ),
-    "poison": Report(
-        reports.poison,
-        {
-            "messages": (*_MESSAGE, "receive_count", "queue_receive_count", "group_id", "message_id"),
-            "queues": ("max_receive_count",),
-        },
-        "The messages that were received again and again.",
-        window_ms=FOR_EVER,
-        takes=frozenset({"top"}),
-    ),
-    "dead-letters": Report(
-        reports.dead_letters,
-        {
-            "dead_letters": ("source_arn", "receive_count", "moved_at", "sent_at", "size_bytes"),
-            "queues": (),
-        },
-        "What died: where it came from, when, and after how many receives.",
-        window_ms=FOR_EVER,
-    ),
-    "throughput": Report(
-        reports.throughput,
-        {"activity": _ACTIVITY, "queues": ()},
-        "What was sent, received and deleted in each minute, hour or day.",
-        window_ms=_DAY,
-        takes=frozenset({"every_ms"}),
-    ),
-    "groups": Report(
-        reports.groups,
-        {
-            "messages": (*_MESSAGE, "size_bytes", "group_id"),
-            "queues": ("fifo",),
-            "groups": ("group_id", "head_visible_at"),
-            "tenants": ("group_id", "last_turn", "queue_turn"),
-        },
-        "The FIFO groups and tenants that hold things up.",
-        takes=frozenset({"top"}),
-    ),
-    "leases": Report(
-        reports.leases,
-        {"messages": (*_MESSAGE, "received_at", "receive_count"), "queues": ()},
-        "What is held, for how long, and when it comes back.",
-        window_ms=FOR_EVER,
-        details=("expiring",),
-    ),
-    "expiring": Report(
-        reports.expiring,
-        {
-            "messages": (*_MESSAGE, "received_at", "receive_count", "group_id", "message_id"),
-            "queues": (),
-        },
-        "The held messages that come back next.",
-        window_ms=FOR_EVER,
-        takes=frozenset({"top"}),
-    ),
-    "fleet": Report(
-        reports.fleet,
-        {"files": (), "queues": (), "messages": (*_MESSAGE, "size_bytes")},
-        "Every file with what waits in it, and what is wrong with it.",
-    ),
-}
+REPORTS: dict[str, Report] = {}
+"""The reports by name, in the order of the page."""
 
 CLOUDWATCH: Mapping[str, str] = {
     "visible": "ApproximateNumberOfMessagesVisible",
@@ -164,11 +82,26 @@ CLOUDWATCH: Mapping[str, str] = {
     "deduplicated": "NumberOfDeduplicatedSentMessages",
     "sent_bytes": "SentMessageSize",
 }
-"""CloudWatch's metric for a column of ours, where there is one. SentMessageSize is one message's, ours a sum."""
+"""The columns that are metrics of CloudWatch too. SentMessageSize is the size of one message; the column is a sum."""
+
+
+def report(
+    reads: Reads, *, window_ms: int | None = None, details: tuple[str, ...] = (), passes: int = 1
+) -> Callable[[_Function], _Function]:
+    """Enter a function as a report, by its name with dashes. Its summary is the first line of its docstring."""
+
+    def enter(function: _Function) -> _Function:
+        takes = frozenset(inspect.signature(function).parameters) & {"top", "every_ms"}
+        summary = (function.__doc__ or "").partition("\n")[0]
+        name = function.__name__.replace("_", "-")
+        REPORTS[name] = Report(function, reads, summary, window_ms, takes, details, passes)
+        return function
+
+    return enter
 
 
 def reads_of(*names: str) -> Reads:
-    """What these reports read together."""
+    """The tables and columns that these reports read together."""
     wanted: dict[str, dict[str, None]] = {}
     for name in names:
         for table, columns in REPORTS[name].reads.items():
@@ -181,8 +114,14 @@ def passes(*names: str) -> int:
     return sum(REPORTS[name].passes for name in names if "messages" in REPORTS[name].reads)
 
 
-def make(name: str, tables: "Mapping[str, DataFrame]", options: Options) -> "DataFrame":
-    """A report's frame, of tables with what `reads_of` names. Nothing is computed yet."""
+def make_report(name: str, tables: "Mapping[str, DataFrame]", options: Options = Options()) -> "DataFrame":
+    """The frame of a report. Spark computes nothing yet.
+
+    Args:
+        name: one of REPORTS, such as `backlog`.
+        tables: those of `tables_of`, or any with the same columns.
+        options: see `Options`.
+    """
     report = REPORTS[name]
     frames = {table: tables[table] for table in report.reads}
     if options.queues:
@@ -198,9 +137,46 @@ def make(name: str, tables: "Mapping[str, DataFrame]", options: Options) -> "Dat
 
 
 def _since(own_window_ms: int, options: Options) -> "Column":
-    from pyspark.sql import functions as F  # noqa: N812
-
     if options.since_ms is not None:
         return F.lit(options.since_ms)
     window_ms = own_window_ms if options.window_ms is None else options.window_ms
     return F.lit(0) if window_ms == FOR_EVER else F.col("now_ms") - window_ms
+
+
+def rows_of(frame: "DataFrame") -> list[dict[str, Any]]:
+    """The rows of a report, with values that JSON knows: instants are texts in ISO 8601, UTC.
+
+    Instants leave Spark as milliseconds. A timestamp would come in the time zone of this process, without saying so.
+    """
+    instants = {name for name, kind in frame.dtypes if kind == "timestamp"}
+    columns = [F.unix_millis(name).alias(name) if name in instants else F.col(name) for name in frame.columns]
+    return [
+        {name: iso(value) if name in instants else value for name, value in row.asDict().items()}
+        for row in frame.select(*columns).collect()
+    ]
+
+
+def iso(milliseconds: int | None) -> str | None:
+    """An instant in ISO 8601, UTC, to the millisecond."""
+    if milliseconds is None:
+        return None
+    instant = _EPOCH + timedelta(milliseconds=milliseconds)
+    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def without_constants(rows: list[dict[str, Any]], *, one_file: bool) -> list[dict[str, Any]]:
+    """Rows without `file` if there is only one, and without `account_id` if every queue has the default account."""
+    names = names_without_constants(list(rows[0]) if rows else [], rows, one_file=one_file)
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def names_without_constants(
+    names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, one_file: bool
+) -> list[str]:
+    """The columns that `without_constants` keeps, also if there are no rows."""
+    dropped = set()
+    if one_file and "queue" in names:
+        dropped.add("file")
+    if all(row.get("account_id") == DEFAULT_ACCOUNT_ID for row in rows):
+        dropped.add("account_id")
+    return [name for name in names if name not in dropped]

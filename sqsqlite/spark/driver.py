@@ -1,7 +1,7 @@
-"""The JDBC driver of SQLite: one pinned jar, looked for in the places where it may be, fetched if it is in none.
+"""What Spark needs to read SQLite: Java, and one pinned version of the JDBC driver.
 
-The version and its SHA-256 are fixed here: what a cache or a registry gives is compared before Spark sees it. The
-fetch goes by Maven coordinates, through the Ivy that PySpark ships: no Maven is needed, no binary is committed.
+A file from a cache or a registry must have the SHA-256 that stands here. Ivy, which comes with PySpark, fetches the
+driver by its Maven coordinates. So Maven is not needed, and the repository holds no binary.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from pathlib import Path
 from sqsqlite.operators.installed import install_command
 from sqsqlite.spark.errors import DriverMissing, JavaMissing, SparkMissing
 
-# 3.51.3 or newer: the first without SQLite's WAL-reset bug.
+# 3.51.3 is the first without SQLite's WAL-reset bug.
 GROUP, ARTIFACT, VERSION = "org.xerial", "sqlite-jdbc", "3.54.1.0"
 SHA256 = "f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639"
 CLASS = "org.sqlite.JDBC"
@@ -26,24 +26,25 @@ ENVIRONMENT = "SQSQLITE_JDBC_JAR"
 FETCH_SECONDS = 120
 JAVA_SECONDS = 30
 JAVA_VERSION = 17
-# Debian's package libxerial-sqlite-jdbc-java: another version, so only where nothing else can be had.
+# Of Debian's package libxerial-sqlite-jdbc-java. It is another version, so it comes last.
 DEBIAN_JAR = Path("/usr/share/java/sqlite-jdbc.jar")
 
 _NAME = f"{ARTIFACT}-{VERSION}.jar"
 
 
 def driver_jar(given: str | os.PathLike[str] | None = None, *, fetch: bool = True) -> Path:
-    """The driver's jar.
+    """The path of the driver's jar.
 
-    The first of: `given`, else the file that SQSQLITE_JDBC_JAR names (either as it is: whoever names a jar wants that
-    one); our own cache; Maven's and Ivy's caches, if the SHA-256 fits; a fetch into our cache; Debian's package.
+    The first of these: `given`, or else the file that SQSQLITE_JDBC_JAR names, both of any version; our own cache;
+    Maven's and Ivy's caches, if the SHA-256 fits; a fetch into our cache; Debian's package.
 
     Args:
-        fetch: False never asks the network.
+        given: a jar to use instead of the pinned one.
+        fetch: False never uses the network.
 
     Raises:
-        DriverMissing: a named jar does not exist, or there is none and none can be fetched.
-        JavaMissing, SparkMissing: what the fetch needs is not there.
+        DriverMissing: the named jar does not exist, or there is no jar and the fetch failed.
+        JavaMissing, SparkMissing: the fetch needs Java and PySpark.
     """
     named = given or os.environ.get(ENVIRONMENT)
     if named:
@@ -57,7 +58,7 @@ def driver_jar(given: str | os.PathLike[str] | None = None, *, fetch: bool = Tru
         if is_sound(jar):
             return jar
     if not fetch:
-        raise DriverMissing(_missing("it is in no cache, and was not to be fetched"))
+        raise DriverMissing(_missing("no cache has it, and the caller did not allow a fetch"))
     try:
         return fetch_driver()
     except DriverMissing:
@@ -67,29 +68,29 @@ def driver_jar(given: str | os.PathLike[str] | None = None, *, fetch: bool = Tru
 
 
 def check_driver(jar: Path) -> None:
-    """Refuse a file that is no driver before Spark tells of a class that it does not find.
+    """Refuse a file that is not a driver. Spark would only say that it does not find a class.
 
     Raises:
-        DriverMissing: it is no jar, or has no driver of SQLite's in it.
+        DriverMissing: the file is not a jar, or a jar without SQLite's driver.
     """
     try:
         with zipfile.ZipFile(jar) as found:
             found.getinfo(CLASS.replace(".", "/") + ".class")
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise DriverMissing(
-            f"{jar}: it is no JDBC driver of SQLite, as it has no {CLASS}. One is {GROUP}:{ARTIFACT}:{VERSION}, which "
-            "`sqsqlite analytics fetch-driver` fetches"
+            f"{jar}: this file is not a JDBC driver of SQLite: it has no {CLASS}. `sqsqlite analytics fetch-driver` "
+            f"fetches {GROUP}:{ARTIFACT}:{VERSION}, which is"
         ) from error
 
 
 def cached_jar() -> Path:
-    """Where our own copy is kept, whether or not it is there: below XDG_CACHE_HOME, else ~/.cache."""
+    """The path of our own copy, which may not exist yet: below XDG_CACHE_HOME, or else below ~/.cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "sqsqlite" / "jdbc" / _NAME
 
 
 def is_sound(jar: Path) -> bool:
-    """Whether the file is there and is the pinned driver, byte for byte."""
+    """Whether the file exists and is the pinned driver, byte for byte."""
     try:
         with jar.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() == SHA256
@@ -105,16 +106,16 @@ def _caches_of_others() -> Iterator[Path]:
 
 
 def fetch_driver() -> Path:
-    """Fetch the driver by its Maven coordinates into our cache, and compare it with its SHA-256.
+    """Fetch the driver by its Maven coordinates into our cache, and check its SHA-256.
 
     Raises:
-        SparkMissing: the Ivy that does it comes with PySpark.
-        JavaMissing: it is a Java program.
-        DriverMissing: no registry answered, or what came is not the pinned driver.
+        SparkMissing: PySpark is not installed, and Ivy comes with it.
+        JavaMissing: there is no Java, and Ivy needs it.
+        DriverMissing: no registry answered, or the file that it sent is not the pinned driver.
     """
     ivy, java, target = _ivy(), java_command(), cached_jar()
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Beside its place, so that the last step is a rename: another process sees a whole jar or none.
+    # In the cache's own folder, so that the last step is a rename: other processes see the whole jar or no jar.
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=target.parent) as folder:
         arguments = [java, "-jar", str(ivy), "-cache", f"{folder}/cache", "-confs", "default"]
         arguments += ["-dependency", GROUP, ARTIFACT, VERSION]
@@ -125,12 +126,14 @@ def fetch_driver() -> Path:
             )
         except subprocess.TimeoutExpired as error:
             raise DriverMissing(_missing(f"the registry did not answer within {FETCH_SECONDS} s")) from error
-        came = Path(folder, _NAME)
-        if run.returncode or not came.is_file():
+        fetched = Path(folder, _NAME)
+        if run.returncode or not fetched.is_file():
             raise DriverMissing(_missing("it could not be fetched: is there a network?"))
-        if not is_sound(came):
-            raise DriverMissing(_missing(f"what the registry sent does not have the SHA-256 {SHA256}"))
-        os.replace(came, target)
+        if not is_sound(fetched):
+            raise DriverMissing(
+                _missing(f"the file that the registry sent does not have the SHA-256 {SHA256}")
+            )
+        os.replace(fetched, target)
     return target
 
 
@@ -140,20 +143,20 @@ def _ivy() -> Path:
         raise SparkMissing(f"PySpark is not installed: {install_command('spark')}")
     jars = sorted(Path(found.origin).parent.glob("jars/ivy-*.jar"))
     if not jars:
-        raise DriverMissing(_missing(f"the PySpark in {Path(found.origin).parent} comes without Ivy"))
+        raise DriverMissing(_missing(f"the PySpark in {Path(found.origin).parent} has no Ivy"))
     return jars[-1]
 
 
 def java_command() -> str:
-    """The Java that Spark would run: of JAVA_HOME, else the one on PATH.
+    """The Java that Spark runs: that of JAVA_HOME, or else the one on the PATH.
 
     Raises:
-        JavaMissing: there is none.
+        JavaMissing: there is no Java.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home, "bin")) if home else None)
     if found is None:
-        where = f"JAVA_HOME is {home}, and has no bin/java" if home else "there is no java on the PATH"
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no java on the PATH"
         raise JavaMissing(
             f"Spark needs Java 17 or newer: {where} (Debian: apt-get install openjdk-17-jre-headless)"
         )
@@ -161,10 +164,10 @@ def java_command() -> str:
 
 
 def check_java(java: str) -> None:
-    """Refuse a Java that is too old for Spark, or does not run.
+    """Refuse a Java that is too old for Spark, or that does not run.
 
     Raises:
-        JavaMissing: says which, and what to do.
+        JavaMissing: the message has the path, the version and what to do.
     """
     try:
         run = subprocess.run(  # noqa: S603 # Java, with an argument of our own
@@ -172,20 +175,22 @@ def check_java(java: str) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JavaMissing(f"Spark needs Java 17 or newer: {java} does not run ({error})") from error
-    told = run.stderr + run.stdout
-    version = re.search(r'version "(?:1\.)?(\d+)', told)
+    printed = run.stderr + run.stdout
+    version = re.search(r'version "(?:1\.)?(\d+)', printed)
     if run.returncode or version is None:
-        line = told.strip().partition("\n")[0]
-        raise JavaMissing(f"Spark needs Java 17 or newer: {java} does not run ({line or 'it says nothing'})")
+        line = printed.strip().partition("\n")[0]
+        raise JavaMissing(
+            f"Spark needs Java 17 or newer: {java} does not run ({line or 'it prints nothing'})"
+        )
     if int(version[1]) < JAVA_VERSION:
         raise JavaMissing(
-            f"Spark needs Java 17 or newer: {java} is Java {version[1]}. JAVA_HOME names another "
+            f"Spark needs Java 17 or newer: {java} is Java {version[1]}. Set JAVA_HOME to another one "
             "(Debian: apt-get install openjdk-17-jre-headless)"
         )
 
 
 def _missing(why: str) -> str:
     return (
-        f"the JDBC driver {GROUP}:{ARTIFACT}:{VERSION} is missing: {why}. `sqsqlite analytics fetch-driver` on a "
-        f"machine with a network puts it into {cached_jar()}; --jdbc-jar or {ENVIRONMENT} names a jar elsewhere"
+        f"the JDBC driver {GROUP}:{ARTIFACT}:{VERSION} is missing: {why}. On a machine with a network, "
+        f"`sqsqlite analytics fetch-driver` fetches it into {cached_jar()}. --jdbc-jar or {ENVIRONMENT} names another"
     )

@@ -1,10 +1,10 @@
-"""What can be wrong with a report before its first number."""
+"""The errors of reports and exports."""
 
 from sqsqlite.errors import SQSQLiteError
 
 
 class AnalyticsError(SQSQLiteError):
-    """Something that reports need is missing or does not work; the message says what to do."""
+    """Something that a report needs is missing or does not work. The message says what to do."""
 
 
 class SparkMissing(AnalyticsError):
@@ -12,20 +12,20 @@ class SparkMissing(AnalyticsError):
 
 
 class JavaMissing(AnalyticsError):
-    """Spark runs on Java, and none was found. What to do: install Java 17 or newer, or set JAVA_HOME."""
+    """Spark needs Java 17 or newer, and there is none. Install it, or set JAVA_HOME."""
 
 
 class DriverMissing(AnalyticsError):
-    """The JDBC driver is nowhere to be found, or is not the one that was asked for."""
+    """There is no JDBC driver for SQLite, or the file is not the driver that was asked for."""
 
 
 class SparkFailed(AnalyticsError):
-    """Spark did not start, or ended with an error of its own; its log stands in the message."""
+    """Spark did not start, or ended with an error of its own. The message has the end of its log."""
 
 
 class NoFacts(AnalyticsError):
-    """None of the files could be read: the message says what is wrong with each."""
+    """There is no snapshot to report on. The message has the reason, for each queue file."""
 
 
 class ExportIncomplete(AnalyticsError):
-    """The folder does not hold what was written to it. What to do: name one that all machines of the cluster see."""
+    """Files of the export are missing in the folder. Name a folder that all machines of the cluster see."""

@@ -1,8 +1,9 @@
-"""Messages as Parquet: one partition a queue and day of sending, one batch of files a snapshot."""
+"""Messages as Parquet files, in one folder for each queue and day of sending; each snapshot adds files."""
 
+import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,49 +11,32 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from sqsqlite.spark.errors import ExportIncomplete
-from sqsqlite.spark.expressions import uuid_text, whole_part, with_state
+from sqsqlite.spark.expressions import F, uuid_text, whole_part, with_state
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DAY_MS = 86_400_000
 _FOLDERS = ("queue_folder", "day")
-# Where nothing was exported yet, a file without rows; its folders are of the types that all others are.
+# For the file without rows of an empty export. Its folders have names of the same types as all others.
 _NOTHING = Path("queue_folder=none", "day=1970-01-01")
 _HIDDEN = ".export-"
 _ABANDONED_S = 86_400
 
-READS: Mapping[str, tuple[str, ...]] = {
-    "queues": ("fifo", "max_receive_count"),
-    "messages": (
-        "id",
-        "sent_at",
-        "visible_at",
-        "received",
-        "received_at",
-        "first_received_at",
-        "receive_count",
-        "queue_receive_count",
-        "size_bytes",
-        "group_id",
-        "message_id",
-    ),
-}
-
 
 def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str] = ()) -> "DataFrame":
-    """A row a message, of facts with all message ids.
+    """One row for each message.
 
-    Only types that every reader of Parquet has: 64-bit numbers, UTF-8, timestamps in UTC. `taken_at` is the snapshot's
-    instant: snapshots of the same queue are told apart by it. `queue_folder` and `day` become folders. Readers guess
-    a folder's type by how it looks, which makes one number of the queues 7 and 007: so `queue` is a column of the
-    files, and the folder's name begins with a letter.
+    The columns have types that every reader of Parquet knows: 64-bit numbers, UTF-8, timestamps in UTC. `taken_at` is
+    the instant of the snapshot, which tells snapshots of the same queue apart. `queue_folder` and `day` become folders.
+    Readers guess the type of a folder's value and would take the queues 7 and 007 for one number. So `queue` is a
+    column in the files, and the folder's name begins with a letter.
 
     Args:
-        names: of queues; all unless said.
+        messages: of facts with all message ids; see `facts_of` and `read_facts`.
+        queues: of the same facts.
+        names: of queues; by default, all.
     """
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
     wanted = queues.where(F.col("queue").isin(*names)) if names else queues
     named = F.broadcast(wanted.select("queue_key", "queue", "account_id", "file"))
     known = with_state(messages).join(named, "queue_key")
@@ -73,30 +57,31 @@ def message_rows(messages: "DataFrame", queues: "DataFrame", names: Sequence[str
         "group_id",
         "queue",
         F.concat(F.lit("q-"), "queue").alias("queue_folder"),
-        # No way through a timestamp: its day would be that of the session's time zone.
+        # Not by a timestamp, whose day would be in the session's time zone.
         F.date_add(F.to_date(F.lit("1970-01-01")), whole_part("sent_at", _DAY_MS).cast("int")).alias("day"),
     )
 
 
-def write_parquet(rows: "DataFrame", folder: Path, *, expected: int) -> int:
-    """Add the rows to the folder, beside files of earlier snapshots.
+def write_parquet(rows: "DataFrame", folder: str | os.PathLike[str], *, expected: int) -> int:
+    """Add the rows to the folder, and keep the files of earlier snapshots.
 
-    Spark writes into a hidden folder of this call alone, whose files are then renamed: in one folder Spark's committer
-    removes at its end what other writers have under way. A run that is killed leaves the hidden folder, which readers
-    pass over and a run of a day later removes.
+    Spark writes into a hidden folder of this call, whose files are then renamed: Spark's committer would remove the
+    unfinished files of other writers to the same folder. A killed run leaves its hidden folder. Readers ignore it, and
+    the next run removes it when it is a day old.
 
     Args:
-        folder: on a disk of this machine, or on a cluster a folder that all machines see under this name; made if it
-            is not there. If it has no files yet and there are no rows, it gets one file without rows.
-        expected: how many rows there are.
+        rows: those of `message_rows`.
+        folder: on a disk of this machine; on a cluster, a folder that all machines see under this name. It is made if
+            it does not exist. If it has no files yet and there are no rows, it gets one file without rows.
+        expected: the number of rows.
 
     Returns:
-        How many rows the files have that were added.
+        The number of rows that were added.
 
     Raises:
-        ExportIncomplete: this machine sees fewer rows in the folder, or more; nothing was added.
+        ExportIncomplete: this machine sees another number of rows in the new files; nothing was added.
     """
-    lake = folder.absolute()
+    lake = Path(folder).absolute()
     made = not lake.exists()
     lake.mkdir(parents=True, exist_ok=True)
     _sweep(lake)
@@ -107,9 +92,9 @@ def write_parquet(rows: "DataFrame", folder: Path, *, expected: int) -> int:
             count = sum(_row_counts(rows.sparkSession, _parts(own)))
             if count != expected:
                 raise ExportIncomplete(
-                    f"{folder}: {count:,} of {expected:,} messages of the snapshot are in the files that this machine "
-                    "sees, so nothing was added. On a cluster the folder must be in a file system that all machines "
-                    "see under the same name: otherwise each executor writes to a disk of its own."
+                    f"{folder}: this machine sees {count:,} of {expected:,} messages of the snapshot in the new files, "
+                    "so nothing was added. On a cluster, all machines must see the folder under the same name; "
+                    "otherwise each executor writes to its own disk."
                 )
             if count == 0 and not any(lake.glob("queue_folder=*")):
                 nothing = rows.limit(0).drop(*_FOLDERS)
@@ -127,7 +112,7 @@ def write_parquet(rows: "DataFrame", folder: Path, *, expected: int) -> int:
 
 
 def _sweep(lake: Path) -> None:
-    """Remove what runs that were killed have left."""
+    """Remove the hidden folders of killed runs."""
     for left in lake.glob(f"{_HIDDEN}*"):
         with suppress(FileNotFoundError):  # another run has removed it
             if left.stat().st_mtime < time.time() - _ABANDONED_S:
@@ -135,7 +120,7 @@ def _sweep(lake: Path) -> None:
 
 
 def _url(folder: Path) -> str:
-    """As Hadoop reads it, unquoted: a path alone would be one of its default file system."""
+    """The folder's URL as Hadoop reads it, unquoted. Hadoop would look for a plain path in its default file system."""
     return f"file:///{folder.as_posix().lstrip('/')}"
 
 
@@ -144,8 +129,8 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def _row_counts(session: "SparkSession", parts: Sequence[Path]) -> Iterator[int]:
-    """Of each file, by its footer, read here: a job of Spark's would ask the executors what they see."""
-    # Private names, but PySpark itself has no reader of footers.
+    """The rows of each file, by its footer. This machine reads it: in a job, the executors would answer."""
+    # Private names: PySpark has no public reader of footers.
     jvm: Any = session._jvm  # noqa: SLF001
     configuration = session._jsc.hadoopConfiguration()  # noqa: SLF001
     for part in parts:
@@ -156,7 +141,7 @@ def _row_counts(session: "SparkSession", parts: Sequence[Path]) -> Iterator[int]
 
 @contextmanager
 def _instants_of_64_bits(session: "SparkSession") -> "Iterator[None]":
-    """Spark's own default is INT96; a session that somebody else has made gets its setting back."""
+    """Spark's own default is INT96. A session of another program gets its setting back."""
     name = "spark.sql.parquet.outputTimestampType"
     before = str(session.conf.get(name))
     session.conf.set(name, "TIMESTAMP_MICROS")

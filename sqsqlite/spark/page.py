@@ -1,23 +1,19 @@
-"""One HTML page that needs nothing else: no script, no font, no network. Reads well on a phone, light or dark."""
+"""Reports as one HTML page: no script, no font and no network, for a phone or a desk, light or dark."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqsqlite.spark.catalogue import CLOUDWATCH, REPORTS
-from sqsqlite.spark.paths import path_text, pattern, short_names
-from sqsqlite.spark.plots import Bar, Column, Part, bars, columns, legend
-from sqsqlite.spark.style import STYLE
-
-if TYPE_CHECKING:
-    from sqsqlite.spark.facts import Facts
+from sqsqlite.spark.facts import Facts, path_text
+from sqsqlite.spark.plots import STYLE, Bar, Column, Part, bars, columns, legend
 
 Rows = Sequence[Mapping[str, Any]]
 
-MOST_ROWS = 200  # of a table; the others are in the JSON
+MOST_ROWS = 200  # of a table; the JSON has all
 _MOST_BARS = 24
 _NOTHING = "\N{EN DASH}"
 _STATES = (("visible", "c1"), ("in_flight", "c2"), ("delayed", "c3"))
@@ -33,21 +29,21 @@ _HEADINGS = {
     "expires_in_seconds": "back in",
     "next_expires_in_seconds": "next back in",
 }
-# Of a table: what another column says shorter. The JSON has it.
+# Not in tables, because another column says the same in fewer letters. The JSON has it.
 _LEFT_OUT = ("source_arn",)
-# Periods of a plot over time: as far as that, those in which nothing happened are drawn too.
+# Up to this number, a plot over time also draws the periods in which nothing happened.
 _MOST_PERIODS = 2000
 _PERIODS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
 _UNITS = (("d", 86_400), ("h", 3600), ("m", 60))
 
 
-def page(sections: Mapping[str, Rows], paths: Sequence[Path], facts: "Facts | None") -> str:
-    """The page of some reports.
+def html_page(sections: Mapping[str, Rows], paths: Sequence[Path], facts: Facts | None) -> str:
+    """The text of the page.
 
     Args:
-        sections: the rows of each report, by its name.
-        paths: the queue files that were asked for.
-        facts: None for a live read.
+        sections: the rows of each report (see `rows_of`), by the report's name.
+        paths: the queue files.
+        facts: the snapshot; None for a live read.
     """
     name = path_text(paths[0].name) if len(paths) == 1 else f"{len(paths):,} files"
     heading = f"{_what(sections)} of {name}"
@@ -59,7 +55,7 @@ def page(sections: Mapping[str, Rows], paths: Sequence[Path], facts: "Facts | No
         body.append(
             f'<section class="problems"><h2>Files that could not be read</h2><ul>{lines}</ul></section>'
         )
-    shorter = short_names(paths)
+    shorter = _short_names(paths)
     body.extend(_section(name, _shortened(rows, shorter)) for name, rows in sections.items())
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -72,7 +68,7 @@ def page(sections: Mapping[str, Rows], paths: Sequence[Path], facts: "Facts | No
 
 
 def _what(sections: Mapping[str, Rows]) -> str:
-    """What the page is about: its one report, which those that go with it follow, or the queues as such."""
+    """The subject of the page: its first report, if the others are its details; otherwise the queues."""
     first = next(iter(sections))
     return "Queues" if len(sections) > 1 + len(REPORTS[first].details) else _title(first)
 
@@ -87,8 +83,8 @@ def _shortened(rows: Rows, shorter: Mapping[str, str]) -> Rows:
     return [{**row, "file": shorter.get(row["file"], row["file"])} for row in rows]
 
 
-def _origin(paths: Sequence[Path], facts: "Facts | None") -> str:
-    where = escape(path_text(paths[0]) if len(paths) == 1 else f"{len(paths):,} files, {pattern(paths)}")
+def _origin(paths: Sequence[Path], facts: Facts | None) -> str:
+    where = escape(path_text(paths[0]) if len(paths) == 1 else f"{len(paths):,} files, {_pattern(paths)}")
     if facts is None:
         return f'<p class="origin">{where}, read live at {_instant(datetime.now(UTC))}</p>'
     at = _instant(datetime.fromtimestamp(facts.taken_at / 1000, UTC))
@@ -100,7 +96,7 @@ def _instant(at: datetime) -> str:
 
 
 def _tiles(rows: Rows) -> str:
-    """The sums of the backlog, in large figures."""
+    """The sums of the backlog, in large digits."""
     ages = [row["oldest_age_seconds"] for row in rows if row["oldest_age_seconds"] is not None]
     values = [(name.replace("_", " "), f"{sum(row[name] for row in rows):,}") for name, _ in _STATES]
     values += [
@@ -141,7 +137,7 @@ def _fleet_plot(rows: Rows) -> str:
 
 
 def _ages_plot(rows: Rows) -> str:
-    """All queues together: the table has each."""
+    """All queues together; the table shows each queue."""
     classes: dict[tuple[int, int | None], dict[str, int]] = {}
     for row in rows:
         counts = classes.setdefault(
@@ -198,7 +194,7 @@ def _throughput_plot(rows: Rows) -> str:
 
 
 def _without_gaps(starts: Sequence[str]) -> list[str]:
-    """The starts of periods, and of those between them in which nothing happened."""
+    """The starts of periods, with those of the periods between them in which nothing happened."""
     instants = [datetime.fromisoformat(start) for start in starts]
     gaps = [later - earlier for earlier, later in pairwise(instants)]
     step = next((length for length in _PERIODS if gaps and min(gaps) >= length), None)
@@ -255,7 +251,7 @@ def _table(rows: Rows) -> str:
         "<tr>" + "".join(_cell(name, row[name], name in numbers) for name in names) + "</tr>"
         for row in rows[:MOST_ROWS]
     )
-    rest = f"<p>And {len(rows) - MOST_ROWS:,} rows more.</p>" if len(rows) > MOST_ROWS else ""
+    rest = f"<p>And {len(rows) - MOST_ROWS:,} more rows.</p>" if len(rows) > MOST_ROWS else ""
     return (
         f'<div class="table"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>{rest}'
     )
@@ -286,11 +282,39 @@ def _seconds(seconds: float | None) -> str:
     if seconds is None:
         return ""
     rest = int(seconds)
-    told: list[tuple[int, str]] = []
+    parts: list[tuple[int, str]] = []
     for unit, length in (*_UNITS, ("s", 1)):
         count, rest = divmod(rest, length)
-        if count or (told and len(told) < 2):
-            told.append((count, unit))
-        if len(told) == 2:
+        if count or parts:
+            parts.append((count, unit))
+        if len(parts) == 2:
             break
-    return " ".join(f"{count} {unit}" for count, unit in told if count) or "0 s"
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
+
+
+# --- paths
+
+
+def _short_names(paths: Sequence[Path]) -> dict[str, str]:
+    """By each path as a text, the parts of it that differ between the files."""
+    first, last = _shared(paths)
+    return {path_text(path): path_text(Path(*path.parts[first : len(path.parts) - last])) for path in paths}
+
+
+def _pattern(paths: Sequence[Path]) -> str:
+    """The parts that all paths share, with an ellipsis for the parts that differ."""
+    first, last = _shared(paths)
+    parts = paths[0].parts
+    return path_text(Path(*parts[:first], "\N{HORIZONTAL ELLIPSIS}", *parts[len(parts) - last :]))
+
+
+def _shared(paths: Sequence[Path]) -> tuple[int, int]:
+    """How many parts all paths begin with, and how many they end with. At least one part of each is left between."""
+    shortest = min(len(path.parts) for path in paths)
+    first = min(_alike([path.parts for path in paths]), shortest - 1)
+    last = _alike([path.parts[::-1] for path in paths])
+    return first, last if first + last < shortest else 0
+
+
+def _alike(names: Sequence[Sequence[str]]) -> int:
+    return sum(1 for _ in takewhile(lambda found: len(set(found)) == 1, zip(*names, strict=False)))

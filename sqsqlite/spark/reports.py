@@ -1,17 +1,20 @@
-"""The reports: each a function of DataFrames that gives a DataFrame, and touches nothing else.
+"""The reports: each is a function from DataFrames to a DataFrame, and has no side effects.
 
-The frames are those of `tables.py`, or any with the same columns. Every row begins with `file`, `account_id` and
-`queue`; instants are timestamps, ages whole seconds, and "now" is the frames' own `now_ms`, never a clock's.
+The frames are those of tables.py, or any with the same columns. Every row begins with `file`, `account_id` and `queue`.
+Instants are timestamps, ages are whole seconds, and "now" is the column `now_ms` of the frames.
 
-`since` is a column of milliseconds since 1970 UTC: `F.lit(instant)`, or `F.col("now_ms") - 3_600_000`.
+`since` is a column in milliseconds since 1970 UTC: `F.lit(instant)`, or `F.col("now_ms") - 3_600_000`.
 """
 
 from typing import TYPE_CHECKING
 
+from sqsqlite.spark.catalogue import EVERY_MS, FOR_EVER, report
 from sqsqlite.spark.expressions import (
     MINUTE_MS,
     NAMED,
     STATES,
+    F,
+    age_percentiles,
     counts,
     held,
     is_suspicious,
@@ -29,25 +32,29 @@ if TYPE_CHECKING:
 
 SOON_SECONDS = 60
 PERCENTS = (50, 95)
-# Upper ends of the histogram of ages, in seconds; the last class is open.
+# Upper ends of the classes of age, in seconds; the last class has none.
 AGE_CLASSES = (60, 300, 900, 3600, 21_600, 86_400, 345_600)
 
-_ACTIVITY = ("sent", "received", "deleted", "empty_receives", "dead_lettered", "deduplicated", "sent_bytes")
+_MESSAGE = ("sent_at", "visible_at", "received")
+_FLOWS = ("sent", "received", "deleted", "empty_receives", "dead_lettered", "deduplicated", "sent_bytes")
 
 
+@report(
+    {"messages": (*_MESSAGE, "size_bytes"), "queues": (), "activity": ("minute_at", "sent", "deleted")},
+    window_ms=15 * MINUTE_MS,
+    details=("ages",),
+    passes=2,
+)
 def backlog(
     messages: "DataFrame", queues: "DataFrame", activity: "DataFrame", *, since: "Column"
 ) -> "DataFrame":
-    """What waits in each queue, how old it is, and how long until it is gone.
+    """The messages that wait in each queue, their ages, and when the queue will be empty.
 
-    `age_p50_seconds` is the least age that half of the messages do not exceed, `age_p95_seconds` that of 95 in 100.
-    Rates are a minute's, since `since` or since the queue was made. `drain_seconds`: at these rates; none where more
-    is sent than deleted.
+    `age_p50_seconds` is the lowest age that half of the messages do not exceed, `age_p95_seconds` the lowest that 95 in
+    100 do not exceed. The rates are per minute, since `since` or since the queue was created. `drain_seconds` assumes
+    these rates; it is NULL where more messages are sent than deleted.
     """
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    # Counted by the minute of age first: that leaves some thousand rows a queue, however many messages there are. The
-    # seconds are counted of those minutes alone that a percentile falls into.
+    # The messages are counted by the minute of age first: some thousand rows a queue remain, however many messages.
     timed = with_state(messages).withColumn("age_minute", whole_part("age_seconds", 60))
     by_minute = timed.groupBy("queue_key", "age_minute").agg(
         *counts(), *sum_of_bytes(), F.max("age_seconds").alias("oldest")
@@ -56,19 +63,16 @@ def backlog(
         *(F.sum(name).alias(name) for name in ("messages", *STATES, "bytes")),
         F.max("oldest").alias("oldest_age_seconds"),
     )
-    percentiles = _percentiles(timed, by_minute)
     rates = (
         activity.where(F.col("minute_at") >= minute_of(since))
         .groupBy("queue_key")
         .agg(F.sum("sent").alias("sent"), F.sum("deleted").alias("deleted"))
     )
-    minutes = F.greatest(
-        (F.col("now_ms") - F.greatest(minute_of(since), minute_of(F.col("created_at")))) / MINUTE_MS,
-        F.lit(1.0),
-    )
+    begin = F.greatest(minute_of(since), minute_of(F.col("created_at")))
+    minutes = F.greatest((F.col("now_ms") - begin) / MINUTE_MS, F.lit(1.0))
     known = (
         queues.join(waiting, "queue_key", "left")
-        .join(percentiles, "queue_key", "left")
+        .join(age_percentiles(timed, by_minute, PERCENTS), "queue_key", "left")
         .join(rates, "queue_key", "left")
         .fillna(0, ["messages", *STATES, "bytes", "sent", "deleted"])
         .withColumn("sent_rate", F.col("sent") / minutes)
@@ -79,8 +83,7 @@ def backlog(
         *NAMED,
         *STATES,
         "oldest_age_seconds",
-        "age_p50_seconds",
-        "age_p95_seconds",
+        *(f"age_p{percent}_seconds" for percent in PERCENTS),
         "bytes",
         F.round("sent_rate", 3).alias("sent_per_minute"),
         F.round("deleted_rate", 3).alias("deleted_per_minute"),
@@ -90,47 +93,10 @@ def backlog(
     ).orderBy(*NAMED)
 
 
-def _percentiles(timed: "DataFrame", by_minute: "DataFrame") -> "DataFrame":
-    """For each queue, the least ages in seconds that 50 and 95 in 100 of its messages do not exceed."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
-    of_queue = Window.partitionBy("queue_key")
-    wanted = F.explode(F.array(*(F.lit(percent) for percent in PERCENTS))).alias("percent")
-    minutes = (
-        by_minute.select("queue_key", "age_minute", "messages")
-        .withColumn("up_to", F.sum("messages").over(of_queue.orderBy("age_minute")))
-        .withColumn("total", F.sum("messages").over(of_queue))
-        .select("*", wanted)
-        # How many messages the youngest ones make up to the one that is looked for.
-        .withColumn("rank", F.ceil(F.col("total") * F.col("percent") / 100))
-        .where((F.col("up_to") >= F.col("rank")) & (F.col("up_to") - F.col("messages") < F.col("rank")))
-        .select(
-            "queue_key", "age_minute", "percent", (F.col("up_to") - F.col("messages")).alias("before"), "rank"
-        )
-    )
-    by_second = (
-        timed.join(F.broadcast(minutes), ["queue_key", "age_minute"])
-        .groupBy("queue_key", "percent", "before", "rank", "age_seconds")
-        .count()
-    )
-    in_minute = Window.partitionBy("queue_key", "percent").orderBy("age_seconds")
-    found = by_second.withColumn("up_to", F.col("before") + F.sum("count").over(in_minute)).where(
-        F.col("up_to") >= F.col("rank")
-    )
-    return found.groupBy("queue_key").agg(
-        *(
-            F.min(F.when(F.col("percent") == percent, F.col("age_seconds"))).alias(f"age_p{percent}_seconds")
-            for percent in PERCENTS
-        )
-    )
-
-
+@report({"messages": _MESSAGE, "queues": ()})
 def ages(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
-    """The histogram of ages: how many messages of each queue are older than `from_seconds`, not `to_seconds`."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    # By the minute first, as the classes begin at whole minutes: few rows are left to be classed.
+    """A histogram of ages: how many messages of each queue are at least `from_seconds` and below `to_seconds` old."""
+    # The classes begin at whole minutes, so the messages are counted by the minute first: few rows remain.
     by_minute = (
         with_state(messages)
         .withColumn("age_minute", whole_part("age_seconds", 60))
@@ -154,22 +120,23 @@ def ages(messages: "DataFrame", queues: "DataFrame") -> "DataFrame":
 
 
 def _next_class(low: "Column") -> "Column":
-    from pyspark.sql import functions as F  # noqa: N812
-
     end = F.lit(None).cast("int")
     for start, following in zip((0, *AGE_CLASSES), AGE_CLASSES, strict=False):
         end = F.when(low == start, F.lit(following)).otherwise(end)
     return end
 
 
+@report(
+    {"messages": (*_MESSAGE, "receive_count", "queue_receive_count"), "queues": ("max_receive_count",)},
+    window_ms=FOR_EVER,
+    details=("poison",),
+)
 def receives(messages: "DataFrame", queues: "DataFrame", *, since: "Column") -> "DataFrame":
-    """How many messages sent since `since` were received how often, and how many of them may be poison.
+    """How often messages were received, and how many of them may be poison.
 
-    `poison_candidates` were received three times or more, or as often as their dead-letter policy allows, since they
-    came into this queue.
+    Counts the messages sent at `since` or later. `poison_candidates` were received three times or more since they came
+    into this queue, or as often as their dead-letter policy allows.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     counted = (
         with_state(messages)
         .where(F.col("sent_at") >= since)
@@ -197,10 +164,15 @@ def receives(messages: "DataFrame", queues: "DataFrame", *, since: "Column") -> 
     )
 
 
+@report(
+    {
+        "messages": (*_MESSAGE, "receive_count", "queue_receive_count", "group_id", "message_id"),
+        "queues": ("max_receive_count",),
+    },
+    window_ms=FOR_EVER,
+)
 def poison(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: int) -> "DataFrame":
-    """The messages that may be poison, those received most often first."""
-    from pyspark.sql import functions as F  # noqa: N812
-
+    """The messages that may be poison, most receives first."""
     often = with_state(messages).where((F.col("sent_at") >= since) & (F.col("queue_receive_count") > 0))
     return (
         with_names(often, queues, "max_receive_count")
@@ -219,10 +191,12 @@ def poison(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: 
     )
 
 
+@report(
+    {"dead_letters": ("source_arn", "receive_count", "moved_at", "sent_at", "size_bytes"), "queues": ()},
+    window_ms=FOR_EVER,
+)
 def dead_letters(dead_letters: "DataFrame", queues: "DataFrame", *, since: "Column") -> "DataFrame":
-    """What died since `since`: in which queue, from which, after how many receives, and when."""
-    from pyspark.sql import functions as F  # noqa: N812
-
+    """The dead letters: their source queues, their receives, and when they were moved."""
     dead = with_age(dead_letters).where(F.col("moved_at") >= since)
     counted = dead.groupBy("queue_key", "source_arn", "receive_count").agg(
         F.count("*").alias("messages"),
@@ -249,38 +223,43 @@ def dead_letters(dead_letters: "DataFrame", queues: "DataFrame", *, since: "Colu
     )
 
 
+@report({"activity": ("minute_at", *_FLOWS), "queues": ()}, window_ms=EVERY_MS["day"])
 def throughput(activity: "DataFrame", queues: "DataFrame", *, since: "Column", every_ms: int) -> "DataFrame":
-    """What was sent, received, deleted and so on in each minute, hour or day (UTC) since `since`.
+    """The messages sent, received and deleted in each minute, hour or day (UTC).
 
-    The counts are kept a minute at a time and outlive the messages. A period that `since` falls into is counted from
-    that minute on.
+    The queue keeps these counts by the minute, and keeps them after the messages are deleted. The first period counts
+    only the minutes from `since` on.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     counted = (
         activity.where(F.col("minute_at") >= minute_of(since))
         .withColumn("start", F.col("minute_at") - F.col("minute_at") % every_ms)
         .groupBy("queue_key", "start")
-        .agg(*(F.sum(name).alias(name) for name in _ACTIVITY))
+        .agg(*(F.sum(name).alias(name) for name in _FLOWS))
     )
     return (
         with_names(counted, queues)
-        .select(*NAMED, F.timestamp_millis("start").alias("at"), *_ACTIVITY)
+        .select(*NAMED, F.timestamp_millis("start").alias("at"), *_FLOWS)
         .orderBy(*NAMED, "at")
     )
 
 
+@report(
+    {
+        "messages": (*_MESSAGE, "size_bytes", "group_id"),
+        "queues": ("fifo",),
+        "groups": ("group_id", "head_visible_at"),
+        "tenants": ("group_id", "last_turn", "queue_turn"),
+    }
+)
 def groups(
     messages: "DataFrame", queues: "DataFrame", groups: "DataFrame", tenants: "DataFrame", *, top: int
 ) -> "DataFrame":
-    """The message groups with most messages: FIFO groups, and tenants of standard queues.
+    """The FIFO groups and the tenants of standard queues with the most blocked and the most waiting messages.
 
-    `blocked` counts what nobody can receive because another message of its FIFO group is in flight, or the first of
-    them is delayed; `blocked_seconds` says until when at the latest. `turns_ahead` is how many turns a tenant has drawn
-    beyond the queue's: a noisy one waits that much longer.
+    `blocked` counts the messages that cannot be received because another message of their FIFO group is in flight, or
+    because the first one is delayed. `blocked_seconds` is the longest time until the group is free. `turns_ahead` is
+    the number of turns that a tenant has drawn beyond the queue's own: a noisy tenant waits that much longer.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     key = ["queue_key", "group_id"]
     counted = (
         with_state(messages)
@@ -290,9 +269,10 @@ def groups(
     )
     heads = groups.select(*key, "head_visible_at")
     turns = tenants.select(*key, (F.col("last_turn") - F.col("queue_turn")).alias("turns_ahead"))
-    locked = F.col("head_visible_at") > F.col("now_ms")
-    ahead = F.greatest(F.col("turns_ahead"), F.lit(0))
     found = counted.join(heads, key, "left").join(turns, key, "left")
+    left_ms = F.col("head_visible_at") - F.col("now_ms")
+    blocked = F.col("messages") - F.greatest(F.col("in_flight"), F.lit(1))
+    ahead = F.greatest(F.col("turns_ahead"), F.lit(0))
     return (
         with_names(found, queues, "fifo")
         .select(
@@ -301,12 +281,8 @@ def groups(
             F.when(F.col("fifo") == 1, "fifo").otherwise("tenant").alias("kind"),
             "messages",
             *STATES,
-            F.when(locked, F.col("messages") - F.greatest(F.col("in_flight"), F.lit(1)))
-            .otherwise(0)
-            .alias("blocked"),
-            F.when(locked, F.ceil((F.col("head_visible_at") - F.col("now_ms")) / 1000)).alias(
-                "blocked_seconds"
-            ),
+            F.when(left_ms > 0, blocked).otherwise(0).alias("blocked"),
+            F.when(left_ms > 0, F.ceil(left_ms / 1000)).alias("blocked_seconds"),
             F.when(F.col("turns_ahead").isNotNull(), ahead).alias("turns_ahead"),
             "oldest_age_seconds",
             "bytes",
@@ -316,10 +292,13 @@ def groups(
     )
 
 
+@report(
+    {"messages": (*_MESSAGE, "received_at", "receive_count"), "queues": ()},
+    window_ms=FOR_EVER,
+    details=("expiring",),
+)
 def leases(messages: "DataFrame", queues: "DataFrame", *, since: "Column") -> "DataFrame":
-    """What is held in each queue, received since `since`: for how long, and when the next of it comes back."""
-    from pyspark.sql import functions as F  # noqa: N812
-
+    """The messages in flight: their number in each queue, how long they are held, and when the next one returns."""
     soon = F.when(F.col("expires_in_seconds") <= SOON_SECONDS, 1).otherwise(0)
     counted = (
         held(messages, since)
@@ -336,10 +315,15 @@ def leases(messages: "DataFrame", queues: "DataFrame", *, since: "Column") -> "D
     return with_names(counted, queues).select(*NAMED, *counted.drop("queue_key").columns).orderBy(*NAMED)
 
 
+@report(
+    {
+        "messages": (*_MESSAGE, "received_at", "receive_count", "group_id", "message_id"),
+        "queues": (),
+    },
+    window_ms=FOR_EVER,
+)
 def expiring(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top: int) -> "DataFrame":
-    """The held messages that come back next unless they are deleted before."""
-    from pyspark.sql import functions as F  # noqa: N812
-
+    """The messages in flight that return next unless they are deleted before."""
     return (
         with_names(held(messages, since), queues)
         .select(
@@ -356,30 +340,29 @@ def expiring(messages: "DataFrame", queues: "DataFrame", *, since: "Column", top
     )
 
 
+@report({"files": (), "queues": (), "messages": (*_MESSAGE, "size_bytes")})
 def fleet(files: "DataFrame", queues: "DataFrame", messages: "DataFrame") -> "DataFrame":
-    """Every file with what waits in it, the largest backlog first; a file that could not be read with its problem."""
-    from pyspark.sql import functions as F  # noqa: N812
-
+    """Every file with its messages, largest backlog first, or with the reason why it could not be read."""
     waiting = (
         with_state(messages)
         .groupBy("queue_key")
         .agg(*counts(), F.max("age_seconds").alias("oldest_age_seconds"), *sum_of_bytes())
     )
+    sums = ("messages", *STATES, "bytes")
     counted = (
         queues.select("file_id", "queue_key")
         .join(waiting, "queue_key", "left")
         .groupBy("file_id")
         .agg(
             F.count("queue_key").alias("queues"),
-            *(F.sum(name).alias(name) for name in ("messages", *STATES, "bytes")),
+            *(F.sum(name).alias(name) for name in sums),
             F.max("oldest_age_seconds").alias("oldest_age_seconds"),
         )
     )
-    numbers = ["queues", "messages", *STATES, "bytes"]
     return (
         files.select("file_id", "file", "problem")
         .join(counted, "file_id", "left")
-        .fillna(0, numbers)
+        .fillna(0, ["queues", *sums])
         .select("file", "queues", "messages", *STATES, "oldest_age_seconds", "bytes", "problem")
         .orderBy(F.desc("messages"), "file")
     )

@@ -1,4 +1,4 @@
-"""A Spark session that says nothing of its own, made here or found where one is running already."""
+"""A Spark session with the JDBC driver: the one that runs already, or a new one that prints nothing."""
 
 import contextlib
 import os
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG_LINES = 15
-# Of the JVM, as nice(1) has it: 0 is an ordinary process, 19 the last.
+# The priority of the JVM, as nice(1) counts: 0 for an ordinary process, 19 for the lowest.
 NICE = 10
 
 _QUIET: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Results are small; Spark's own 200 would be mostly empty tasks.
+    # Results are small: most of Spark's own 200 tasks would be empty.
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
-    # Not INT96, which other readers of Parquet take for something of the past.
+    # Not INT96, Spark's default, which Parquet has deprecated.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
@@ -40,19 +40,21 @@ def spark_session(
     conf: Mapping[str, str] | None = None,
     jar: str | os.PathLike[str] | None = None,
 ) -> Iterator["SparkSession"]:
-    """A session that has the JDBC driver.
+    """A Spark session with the JDBC driver, for the length of the block.
 
-    One that is running in this process is used as it is, and so is what spark-submit gives: neither has its settings
-    changed, both get the driver by ADD JAR. Otherwise one is made, and stopped at the block's end.
+    If this process has a session, or spark-submit gives one, this is it: its settings stay, it gets the driver by ADD
+    JAR, and it runs on after the block. Otherwise a new session starts, and stops at the end of the block.
 
     Args:
-        master: where Spark runs; `local[*]`, all cores of this machine, unless said.
-        conf: Spark's own settings; they win over ours.
+        master: where Spark runs; by default `local[*]`, all cores of this machine.
+        conf: settings of Spark, which replace ours.
         jar: the driver; see `driver_jar`.
 
     Raises:
-        SparkMissing, JavaMissing, DriverMissing: that is not there.
-        SparkFailed: Spark did not start; or `master` or `conf` was given where a session runs already.
+        SparkMissing: PySpark is not installed.
+        JavaMissing: Spark needs Java 17 or newer.
+        DriverMissing: there is no driver, and the fetch failed.
+        SparkFailed: Spark did not start, or `master` or `conf` was given although a session runs already.
     """
     found = driver_jar(jar)
     try:
@@ -63,7 +65,7 @@ def spark_session(
     running = _running()
     if running is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         if master or conf:
-            raise SparkFailed("Spark is running already: what it is to be told, tell whoever started it")
+            raise SparkFailed("Spark is running already: give its settings to the program that started it")
         session = running or SparkSession.builder.appName("sqsqlite").getOrCreate()
         add_driver(session, found)
         yield session
@@ -77,7 +79,7 @@ def spark_session(
 
 
 def _running() -> "SparkSession | None":
-    """The session of this process, whichever thread has made it."""
+    """The session of this process, whichever thread made it."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -88,7 +90,7 @@ def _running() -> "SparkSession | None":
 
 
 def add_driver(session: "SparkSession", jar: Path) -> None:
-    """Give a running session the driver: `spark.jars` is only read when a session starts."""
+    """Add the driver to a running session: Spark reads `spark.jars` only when a session starts."""
     if any(row[0].endswith(f"/{jar.name}") for row in session.sql("LIST JARS").collect()):
         return
     name = str(jar).replace("\\", "\\\\").replace("'", "\\'")
@@ -98,7 +100,7 @@ def add_driver(session: "SparkSession", jar: Path) -> None:
 def _start(master: str, conf: Mapping[str, str], jar: Path, java: str) -> "SparkSession":
     from pyspark.sql import SparkSession
 
-    # Spark would take the first python3 on the PATH, which may know nothing of this environment.
+    # Spark would take the first python3 on the PATH, which may be outside this virtual environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -107,7 +109,7 @@ def _start(master: str, conf: Mapping[str, str], jar: Path, java: str) -> "Spark
         builder = builder.config(name, value)
     with tempfile.TemporaryFile() as log:
         try:
-            # The JVM inherits standard error for its whole life: what it writes there goes into a file without a name.
+            # The JVM inherits standard error for its whole life, so its words go to a file without a name.
             with _standard_error_in(log.fileno()):
                 session = _started(builder)
         except Exception as error:
@@ -120,27 +122,27 @@ def _start(master: str, conf: Mapping[str, str], jar: Path, java: str) -> "Spark
 
 
 def _started(builder: "SparkSession.Builder") -> "SparkSession":
-    """Start the JVM with a low priority: reports give way to the queue's own work on the machine.
+    """Start the JVM with a low priority, so that a report does not slow down the queue's own work.
 
-    On Linux a priority is a thread's, and a child's is that of the thread that started it. So a thread starts it, and
-    this process, which takes the snapshot, stays as quick as it was.
+    On Linux each thread has a priority, and a child process inherits that of the thread that started it. So a new
+    thread starts the JVM, and this process, which takes the snapshot, keeps its priority.
     """
     outcome: Future[None] = Future()
 
     def start() -> None:
-        with contextlib.suppress(AttributeError, OSError):  # no such thing on Windows
+        with contextlib.suppress(AttributeError, OSError):  # Windows has no os.setpriority
             os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
         try:
             builder.getOrCreate()
-        except BaseException as error:  # noqa: BLE001 # handed on
+        except BaseException as error:  # noqa: BLE001 # raised by outcome.result()
             outcome.set_exception(error)
         else:
             outcome.set_result(None)
 
-    # Nobody joins it: Ctrl-C need not wait until the JVM is there, which ends when this process does.
+    # A daemon thread, so that Ctrl-C does not wait until the JVM is up. The JVM ends with this process.
     threading.Thread(target=start, name="spark-start", daemon=True).start()
     outcome.result()
-    return builder.getOrCreate()  # the same one, known to this thread too
+    return builder.getOrCreate()  # the same session, now known to this thread too
 
 
 @contextmanager

@@ -1,27 +1,92 @@
-"""What reports read, whichever way it came: the same tables with the same columns, of facts or of the live file.
+"""The tables that reports read: those of a facts file, or of the live file through its views, with the same columns.
 
-Every table has `queue_key`, which `queues` leads to a name, and `now_ms`, the instant that the file was read at.
+Every table has `queue_key`, which leads to the queue's name in the table `queues`, and `now_ms`, the instant at which
+the file was read.
+
+Spark asks the driver for the declared type of a column and believes it. It takes INTEGER for 32 bits, which cuts
+milliseconds without an error, and a computed column for decimal(38,18). So each read names the type of each column in
+the option `customSchema`.
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from sqsqlite.spark.columns import FACTS, VIEWS, custom_schema
+from sqsqlite.spark.catalogue import Reads, passes, reads_of
 from sqsqlite.spark.driver import CLASS
-from sqsqlite.spark.facts import instant_of
-from sqsqlite.spark.paths import path_text
+from sqsqlite.spark.expressions import F
+from sqsqlite.spark.facts import Facts, Progress, check_file, facts_of, instant_of, path_text
+from sqsqlite.sql.facts import CREATE_FACTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-    from sqsqlite.spark.facts import Facts
+Types = Mapping[str, str]
+"""Columns, each with its type in Spark."""
 
-Reads = Mapping[str, tuple[str, ...]]
-"""The tables that a report reads, and of each the columns."""
+_COLUMNS_OF_TEXT = (
+    "queue account_id state source_arn dead_letter_source_arn dead_letter_target_arn deduplication_id message_id "
+    "group_id sender_id attributes body"
+)
+_TEXTS = frozenset(_COLUMNS_OF_TEXT.split())
+_FRACTIONS = frozenset({"age_seconds", "held_seconds", "expires_in_seconds", "dead_seconds"})
+_COLUMNS_OF_VIEWS = {
+    "sqs_report_now": "now_ms",
+    "sqs_report_queues": (
+        "queue account_id queue_id fifo created_at modified_at visibility_timeout_seconds delay_seconds "
+        "receive_message_wait_time_seconds message_retention_period_seconds maximum_message_size_bytes "
+        "dead_letter_target_arn max_receive_count messages in_flight delayed oldest_sent_at"
+    ),
+    "sqs_report_messages": (
+        "id queue account_id queue_id state age_seconds sent_at visible_at received_at first_received_at "
+        "receive_count queue_receive_count size_bytes deduplication_id dead_letter_source_arn moved_at message_id "
+        "group_id sender_id attributes body"
+    ),
+    "sqs_report_leases": (
+        "id queue account_id queue_id received_at expires_at held_seconds expires_in_seconds sent_at receive_count "
+        "group_id message_id"
+    ),
+    "sqs_report_dead_letters": (
+        "id queue account_id queue_id source_arn source_queue_id receive_count moved_at dead_seconds sent_at "
+        "size_bytes group_id message_id"
+    ),
+    "sqs_report_activity": (
+        "queue account_id queue_id minute_at sent received deleted dead_lettered deduplicated empty_receives sent_bytes"
+    ),
+    "sqs_report_groups": (
+        "queue account_id queue_id group_id head_visible_at state messages in_flight oldest_sent_at"
+    ),
+    "sqs_report_tenants": "queue account_id queue_id group_id last_turn queue_turn last_sent_at",
+}
+
+
+def _type_in_view(column: str) -> str:
+    if column in _TEXTS:
+        return "STRING"
+    return "DOUBLE" if column in _FRACTIONS else "BIGINT"
+
+
+VIEWS: Mapping[str, Types] = {
+    view: {column: _type_in_view(column) for column in columns.split()}
+    for view, columns in _COLUMNS_OF_VIEWS.items()
+}
+"""The reporting views of a queue file, a stable interface for any JDBC reader, with the types of their columns."""
+
+FACTS: Mapping[str, Types] = {
+    table: {
+        column: "STRING" if kind == "TEXT" else "BIGINT"
+        for column, kind in re.findall(r"^\s+(\w+) (INTEGER|INT|TEXT)\b", statement, re.MULTILINE)
+    }
+    for statement in CREATE_FACTS
+    for table in re.findall(r"CREATE TABLE facts\.(\w+)", statement)
+}
+"""The tables of a facts file, with the types of their columns."""
 
 _FACTS_TABLES = {
     "queues": "sqs_fact_queues",
@@ -32,44 +97,121 @@ _FACTS_TABLES = {
     "dead_letters": "sqs_fact_dead_letters",
     "files": "sqs_fact_files",
 }
-_VIEWS = {
-    "queues": "sqs_report_queues",
-    "messages": "sqs_report_messages",
-    "activity": "sqs_report_activity",
-    "groups": "sqs_report_groups",
-    "tenants": "sqs_report_tenants",
-    "dead_letters": "sqs_report_dead_letters",
-}
-# What the facts have and the view puts otherwise.
+_VIEWS = {name: f"sqs_report_{name}" for name in _FACTS_TABLES if name != "files"}
+# A column of the facts that the view expresses in another way.
 _IN_VIEWS = {("messages", "received"): "state = 'in flight'"}
-# Always wanted: names, and what tells an expired message.
+# Read in any case: the names, and the columns that decide which messages have expired.
 _OF_QUEUES = ("queue", "account_id", "created_at", "message_retention_period_seconds")
 _EXPIRE = ("messages", "dead_letters")
 
-# Below this a partition is done before another one has started.
+# A smaller partition is done before the next one has started.
 _ROWS_A_PARTITION = 50_000
 
 
-def jdbc_url(path: str | os.PathLike[str], **options: str | int) -> str:
-    """The URL of a SQLite file, to be read only.
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The tables of some reports, and how they were read.
 
-    Any other form is dangerous: a path as it stands creates an empty database where there is none, and takes a `?` in
-    a file's name for the beginning of options.
+    Attributes:
+        tables: by name.
+        facts: the snapshot; None for a live read.
+        seconds: how long the snapshot or the live read took, without Spark's start.
+    """
+
+    tables: "Mapping[str, DataFrame]"
+    facts: Facts | None
+    seconds: float
+
+
+@contextmanager
+def tables_of(
+    session: "SparkSession",
+    paths: Sequence[str | os.PathLike[str]],
+    names: Sequence[str],
+    *,
+    live: bool = False,
+    partitions: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Taken]:
+    """The tables that the reports `names` read, for the length of the block.
+
+    If the reports read the messages more than once, Spark keeps these in memory, and on disk if memory is too small.
+
+    Args:
+        session: see `spark_session`.
+        paths: the queue files; see `find_files`.
+        names: of reports, such as `backlog`.
+        live: read the one queue file itself through its views, without a snapshot.
+        partitions: connections that read the messages of the snapshot at once; by default two a core, or one if there
+            are few messages.
+        folder: where the snapshot is written; by default, the system's folder for temporary files. On a cluster, every
+            machine must see the folder under this name.
+        progress: called after each queue file.
+
+    Raises:
+        StoreError: the only queue file cannot be read; the same errors as `sqsqlite.connect`.
+        NoFacts: no queue file can be read, or the disk has no room for the snapshot.
+    """
+    started = time.monotonic()
+    reads = reads_of(*names)
+    if live:
+        [path] = paths
+        check_file(path)
+        with live_tables(session, path, reads) as tables:
+            yield Taken(tables, None, time.monotonic() - started)
+        return
+    with facts_of(paths, folder=folder, progress=progress) as facts:
+        seconds = time.monotonic() - started
+        tables = read_facts(session, facts, reads, partitions=partitions)
+        with kept(tables, reads) if passes(*names) > 1 else nullcontext(tables) as given:
+            yield Taken(given, facts, seconds)
+
+
+def custom_schema(types: Types, columns: Iterable[str] | None = None) -> str:
+    """The value of Spark's option `customSchema`.
+
+    Args:
+        types: of a table or view: one of VIEWS or FACTS.
+        columns: the columns to name; by default, all.
+    """
+    names = types if columns is None else columns
+    return ", ".join(f"{name} {types[name]}" for name in names)
+
+
+def jdbc_url(path: str | os.PathLike[str], **options: str | int) -> str:
+    """The URL of a SQLite file, for reading only.
+
+    Any other form is dangerous. With a plain path, the driver creates an empty database if there is no file, and takes
+    a `?` in the file's name for the beginning of options.
     """
     settings = "".join(f"&{name}={value}" for name, value in options.items())
     return f"jdbc:sqlite:file:{quote(os.fsencode(Path(path).absolute()))}?mode=ro{settings}"
 
 
+def _reader(session: "SparkSession", url: str, types: str) -> "DataFrameReader":
+    reader = session.read.format("jdbc").option("driver", CLASS).option("url", url)
+    return reader.option("customSchema", types)
+
+
+# --- a facts file
+
+
 def read_facts(
-    session: "SparkSession", facts: "Facts", reads: Reads, *, partitions: int | None = None
+    session: "SparkSession",
+    facts: Facts,
+    reads: Iterable[str] = tuple(_FACTS_TABLES),
+    *,
+    partitions: int | None = None,
 ) -> "dict[str, DataFrame]":
-    """The tables of a facts file, the messages in partitions of equal size.
+    """The tables of a facts file, with the messages in partitions of equal size.
 
     Args:
-        partitions: of the messages; twice the cores unless said, and one where there is little to read.
+        session: see `spark_session`.
+        facts: see `facts_of` and `take_facts`.
+        reads: names of tables; by default, all. `queues` is always among them.
+        partitions: of the messages; by default two a core, or one if there are few messages.
     """
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
     url = jdbc_url(facts.path, immutable=1)
     tables = {}
     for table in dict.fromkeys(("queues", *reads)):
@@ -87,24 +229,13 @@ def read_facts(
     return _with_instants(tables)
 
 
-@contextmanager
-def kept(tables: "Mapping[str, DataFrame]", reads: Reads) -> "Iterator[dict[str, DataFrame]]":
-    """The tables with their messages kept in memory (and on disk, beyond that) for the block.
-
-    So reports that read them several times have them cross JDBC once. The columns of `reads`, and no other.
-    """
-    columns = dict.fromkeys(("queue_key", "now_ms", *reads["messages"]))
-    messages = tables["messages"].select(*columns).persist()
-    try:
-        yield {**tables, "messages": messages}
-    finally:
-        messages.unpersist()
+def _partitions(session: "SparkSession", rows: int) -> int:
+    cores = session.sparkContext.defaultParallelism
+    return max(1, min(2 * cores, rows // _ROWS_A_PARTITION))
 
 
 def _with_instants(tables: "dict[str, DataFrame]") -> "dict[str, DataFrame]":
-    """Many files were read at many instants: each queue's is that of its file."""
-    from pyspark.sql import functions as F  # noqa: N812
-
+    """Each file was read at its own instant, so `now_ms` of a queue is that of its file."""
     instants = F.broadcast(tables["queues"].select("queue_key", F.col("taken_at").alias("now_ms")))
     return {
         name: table.withColumn("now_ms", F.col("taken_at"))
@@ -114,22 +245,37 @@ def _with_instants(tables: "dict[str, DataFrame]") -> "dict[str, DataFrame]":
     }
 
 
-def _partitions(session: "SparkSession", rows: int) -> int:
-    cores = session.sparkContext.defaultParallelism
-    return max(1, min(2 * cores, rows // _ROWS_A_PARTITION))
+@contextmanager
+def kept(tables: "Mapping[str, DataFrame]", reads: Reads) -> "Iterator[dict[str, DataFrame]]":
+    """The tables, with the messages kept by Spark for the block: they cross JDBC once. Only the columns of `reads`."""
+    columns = dict.fromkeys(("queue_key", "now_ms", *reads["messages"]))
+    messages = tables["messages"].select(*columns).persist()
+    try:
+        yield {**tables, "messages": messages}
+    finally:
+        messages.unpersist()
+
+
+# --- the live file
 
 
 @contextmanager
 def live_tables(
     session: "SparkSession", path: str | os.PathLike[str], reads: Reads, *, busy_timeout: float = 30.0
 ) -> "Iterator[dict[str, DataFrame]]":
-    """The tables of a file that others are writing, by its reporting views.
+    """The tables of a file that other processes write, through its reporting views.
 
-    One query, one partition, one read transaction: one instant. Its rows are kept in memory (and on disk, beyond that)
-    for the block, as each table is a part of them.
+    One query, one partition, one read transaction: one instant. Spark keeps the rows for the block, in memory, and on
+    disk if memory is too small, because every table is a part of them.
 
     Args:
+        session: see `spark_session`.
+        path: the queue file.
+        reads: tables and their columns.
         busy_timeout: seconds.
+
+    Raises:
+        StoreError: the file cannot be opened; the same errors as `sqsqlite.connect`.
     """
     wanted = {"queues": _OF_QUEUES, **{name: columns for name, columns in reads.items() if name in _VIEWS}}
     for name, always in {"queues": _OF_QUEUES, **dict.fromkeys(_EXPIRE, ("sent_at",))}.items():
@@ -140,7 +286,7 @@ def live_tables(
     url = jdbc_url(path, busy_timeout=round(busy_timeout * 1000))
     rows = _reader(session, url, types).option("query", query).load().persist()
     try:
-        rows.count()  # all of it now: a part would be read again, at another instant
+        rows.count()  # fetches every row now: later reads would see another instant
         [last] = rows.where("kind = 'now'").select("now_ms").collect()
         tables = _parts(session, rows, wanted, last.now_ms, path_text(Path(path).absolute()))
         yield {
@@ -154,8 +300,6 @@ def live_tables(
 def _parts(
     session: "SparkSession", rows: "DataFrame", wanted: Reads, now_ms: int, file: str
 ) -> "dict[str, DataFrame]":
-    from pyspark.sql import functions as F  # noqa: N812
-
     tables = {
         name: rows.where(F.col("kind") == name)
         .select("queue_key", *(column for column in columns if column != "queue_key"))
@@ -172,12 +316,10 @@ def _parts(
 def _unexpired(
     table: "DataFrame", queues: "DataFrame", instant_ms: int, steps: list[tuple[int, int]]
 ) -> "DataFrame":
-    """Without the messages whose retention is over: a receive would pass them by, and the sweeper has not come yet.
+    """Without the messages whose retention period is over: no receive returns them, but they are not deleted yet.
 
-    By the file's own clock, which may be behind the machine's, and with its jumps (`Jumps.steps`).
+    The file's own clock decides, which may be behind the machine's, with its jumps (`Jumps.steps`).
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     kept = F.broadcast(queues.select("queue_key", "message_retention_period_seconds"))
     retention_ms = F.col("message_retention_period_seconds") * 1000
     expired_at = F.lit(instant_ms) - retention_ms
@@ -191,10 +333,9 @@ def _unexpired(
 
 
 def _union(wanted: Reads) -> tuple[str, str]:
-    """One statement for all tables, the kind of row in front, and the types of its columns.
+    """One statement for all tables, with the kind of a row in its first column, and the types of its columns.
 
-    The instant comes last, and SQLite goes through the parts in their order: it is not before any look at the clock
-    that a view took for a row's state.
+    The instant comes last. SQLite reads the parts in their order, so no view asked the clock after this instant.
     """
     columns = dict.fromkeys(column for names in wanted.values() for column in names if column != "queue_key")
     types = {"kind": "STRING", "queue_key": "BIGINT", "received": "BIGINT"}
@@ -210,8 +351,3 @@ def _union(wanted: Reads) -> tuple[str, str]:
     parts.append(f"SELECT 'now' AS kind, NULL AS queue_key, {nothing}, now_ms FROM sqs_report_now")  # noqa: S608
     types["now_ms"] = "BIGINT"
     return " UNION ALL ".join(parts), custom_schema(types, ["kind", "queue_key", *columns, "now_ms"])
-
-
-def _reader(session: "SparkSession", url: str, types: str) -> "DataFrameReader":
-    reader = session.read.format("jdbc").option("driver", CLASS).option("url", url)
-    return reader.option("customSchema", types)

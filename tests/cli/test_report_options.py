@@ -8,15 +8,21 @@ import pytest
     [
         ("backlog --since 0s", "'0s': a length of time is 1s or longer"),
         ("backlog --since 2999-01-01", "'2999-01-01' is in the future: an instant is before now"),
-        ("ages --since 1h", "ages has no --since. These have: backlog, receives, poison, "),
-        ("groups --since 1h", "groups has no --since. These have: "),
-        ("fleet --since 1h", "fleet has no --since. These have: "),
-        ("ages --top 5", "ages has no --top. These have: receives, poison, groups, leases, expiring, all."),
-        ("backlog --every hour", "backlog has no --every. These have: throughput, all."),
-        ("backlog --live --partitions 2", "--partitions is the snapshot's, and --live takes none"),
-        ("backlog --live --snapshot-dir .", "--snapshot-dir is the snapshot's, and --live takes none"),
-        ("all --output html --query []", "--query has no meaning for html"),
-        ("backlog --output parquet --out lake --query []", "--query has no meaning for parquet"),
+        ("ages --since 1h", "ages has no --since. These have it: backlog, receives, poison, "),
+        ("groups --since 1h", "groups has no --since. These have it: "),
+        ("fleet --since 1h", "fleet has no --since. These have it: "),
+        (
+            "ages --top 5",
+            "ages has no --top. These have it: receives, poison, groups, leases, expiring, all.",
+        ),
+        ("backlog --every hour", "backlog has no --every. These have it: throughput, all."),
+        ("backlog --live --partitions 2", "--partitions is for the snapshot, and --live takes no snapshot"),
+        (
+            "backlog --live --snapshot-dir .",
+            "--snapshot-dir is for the snapshot, and --live takes no snapshot",
+        ),
+        ("all --output html --query []", "--query does not work with html"),
+        ("backlog --output parquet --out lake --query []", "--query does not work with parquet"),
     ],
 )
 def test_an_option_that_a_report_does_not_have_is_refused(run, sqs, words, said):

@@ -52,7 +52,7 @@ def run(environment, *words):
 def read(folder):
     """Rows of Parquet files, by a Spark of another process: this one may have no session."""
     program = (
-        "import json, sys\nfrom sqsqlite.spark.session import spark_session\n"
+        "import json, sys\nfrom sqsqlite.spark import spark_session\n"
         "with spark_session(master='local[1]') as session:\n"
         "    print(json.dumps([json.loads(row) for row in session.read.parquet(sys.argv[1]).toJSON().collect()]))"
     )
@@ -70,10 +70,10 @@ def test_a_session_that_runs_already_gets_the_driver(busy_file, jar, environment
     program = (
         "import sys\nfrom pyspark.sql import SparkSession\n"
         "own = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
-        "from sqsqlite.spark import catalogue, running\nfrom sqsqlite.spark.session import spark_session\n"
-        "with spark_session() as session, running.tables_of(session, [sys.argv[1]], ['backlog']) as taken:\n"
+        "from sqsqlite.spark import make_report, spark_session, tables_of\n"
+        "with spark_session() as session, tables_of(session, [sys.argv[1]], ['backlog']) as taken:\n"
         "    assert session is own or session._jsparkSession.equals(own._jsparkSession)\n"
-        "    print(catalogue.make('backlog', taken.tables, catalogue.Options()).count())\n"
+        "    print(make_report('backlog', taken.tables).count())\n"
         "print(own.range(3).count())\n"  # it goes on
     )
     assert run(environment, sys.executable, "-c", program, busy_file).stdout.split() == ["9", "3"]
@@ -207,7 +207,7 @@ def test_spark_submit_to_a_cluster_runs_the_example(busy_file, cluster, spark_ho
 def test_a_stream_of_snapshots_is_a_batch_a_tick(busy_file, jar, environment, tmp_path):
     program = (
         "import importlib.util, sys, time\n"
-        "from sqsqlite.spark.session import spark_session\n"
+        "from sqsqlite.spark import spark_session\n"
         "spec = importlib.util.spec_from_file_location('live_backlog', sys.argv[1])\n"
         "live_backlog = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(live_backlog)\n"
         "with spark_session(master='local[2]'):\n"

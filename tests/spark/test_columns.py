@@ -6,8 +6,8 @@ import sqsqlite
 from sqsqlite.errors import CannotOpen
 from sqsqlite.spark import facts as facts_module
 from sqsqlite.spark import tables
-from sqsqlite.spark.columns import FACTS, VIEWS, custom_schema
 from sqsqlite.spark.facts import Facts, take_facts
+from sqsqlite.spark.tables import FACTS, VIEWS, custom_schema
 from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 from tests.spark import oracles

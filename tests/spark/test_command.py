@@ -99,7 +99,7 @@ def test_parquet_is_written_once(run, session, tmp_path):
     assert found.count() == 9
     assert set(BACKLOG_KEYS) < set(found.columns)
     refused = run("report", "backlog", "--output", "parquet", "--out", "backlog.parquet")
-    assert (refused.code, refused.err) == (1, "TargetExists: backlog.parquet: exists already\n")
+    assert (refused.code, refused.err) == (1, "TargetExists: backlog.parquet: the folder exists already\n")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_parquet_is_written_once(run, session, tmp_path):
     [
         (["nothing"], "is not one of"),
         (["backlog", "--since", "yesterday"], "neither a length of time"),
-        (["backlog", "--output", "parquet"], "--out DIR names it"),
+        (["backlog", "--output", "parquet"], "writes a folder: add --out DIR"),
         (["backlog", "--output", "text"], "is not one of"),
         (["all"], "--output html --out FILE"),
         (["backlog", "--conf", "spark"], "a setting is NAME=VALUE"),
@@ -123,7 +123,7 @@ def test_what_is_wrong_with_the_line_is_told(run, words, said):
 def test_a_format_before_the_verb_that_no_report_has_is_refused(run):
     refused = run("--output", "text", "report", "backlog")
     assert refused.code == 2
-    assert "--output text: a report is one of table" in refused.err
+    assert "--output text: a report has one of table" in refused.err
 
 
 def test_settings_for_a_session_that_runs_already_are_refused(run):
@@ -155,7 +155,7 @@ def test_rows_of_many_files_say_which(run, small):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["none*.db"], "NoSuchFile: none*.db: no file is named so"),
+        (["none*.db"], "NoSuchFile: none*.db: no file has this name"),
         (["none.db"], "CannotOpen: "),
         (["none.db", "nor.db"], "NoFacts: "),
         (["none.db", "--live"], "CannotOpen: "),
@@ -261,7 +261,7 @@ def test_the_driver_is_named(run, jar):
 def test_an_unknown_view_is_told(run):
     refused = run("analytics", "schema", "sqs_messages")
     assert refused.code == 2
-    assert "there is no reporting view sqs_messages: there are sqs_report_now" in refused.err
+    assert "there is no reporting view sqs_messages: the views are sqs_report_now" in refused.err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is the whole process's")

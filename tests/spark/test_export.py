@@ -164,7 +164,7 @@ def test_a_url_is_refused(run, sqs, target, tmp_path):
     sqs.create_queue("orders")
     refused = run("export", "--parquet", target)
     assert refused.code == 2
-    assert f"{target}: a folder of this machine" in " ".join(refused.err.split())
+    assert f"{target}: name a folder of this machine" in " ".join(refused.err.split())
     assert not list(tmp_path.glob("*:"))
 
 

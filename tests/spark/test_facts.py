@@ -11,9 +11,9 @@ import pytest
 
 import sqsqlite
 from sqsqlite.errors import CannotOpen
-from sqsqlite.spark import catalogue, running, tables
+from sqsqlite.spark import catalogue, tables
 from sqsqlite.spark.errors import NoFacts
-from sqsqlite.spark.facts import take_facts
+from sqsqlite.spark.facts import find_files, take_facts
 from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi
 from tests.spark import oracles
@@ -145,10 +145,10 @@ def test_the_scan_is_jdbc_s_and_prunes_columns(session, tmp_path):
 def test_messages_that_are_read_several_times_cross_jdbc_once(session, tmp_path, names, kept):
     path = make(tmp_path / "queues.db")
     in_memory = session.sparkContext._jsc.getPersistentRDDs
-    with running.tables_of(session, [path], names) as taken:
+    with tables.tables_of(session, [path], names) as taken:
         for name in names:
-            frame = catalogue.make(name, taken.tables, catalogue.Options())
-            rows = running.rows_of(frame)
+            frame = catalogue.make_report(name, taken.tables)
+            rows = catalogue.rows_of(frame)
             plan = frame._jdf.queryExecution().toString().partition("Physical Plan")[2]
             assert ("InMemoryTableScan" in plan) is kept
             assert "Scan JDBC" in plan
@@ -242,20 +242,20 @@ def test_globs_find_the_databases_and_nothing_beside_them(tmp_path):
         (tmp_path / name).touch()
     (tmp_path / "a.db-sqs").mkdir()
     (tmp_path / "[x].db").touch()
-    found = running.find_files(
+    found = find_files(
         [f"{tmp_path}/*.db*", f"{tmp_path}/**/*.db", tmp_path / "[x].db", tmp_path / "none.db"]
     )
     names = [str(path.relative_to(tmp_path)) for path in found]
     assert names == ["[x].db", "a.db", "b.db", "deep/c.db", "none.db"]
-    assert running.find_files([f"{tmp_path}/*.sqlite"]) == []
+    assert find_files([f"{tmp_path}/*.sqlite"]) == []
 
 
 def test_two_links_to_a_file_are_one_file(tmp_path):
     (tmp_path / "b.db").touch()
     (tmp_path / "a.db").symlink_to("b.db")
     (tmp_path / "c.db").hardlink_to(tmp_path / "b.db")
-    assert running.find_files([tmp_path / "b.db", f"{tmp_path}/*.db"]) == [tmp_path / "b.db"]
-    assert running.find_files([f"{tmp_path}/none.db", f"{tmp_path}/*.db"]) == [
+    assert find_files([tmp_path / "b.db", f"{tmp_path}/*.db"]) == [tmp_path / "b.db"]
+    assert find_files([f"{tmp_path}/none.db", f"{tmp_path}/*.db"]) == [
         tmp_path / "none.db",
         tmp_path / "a.db",
     ]
@@ -275,12 +275,12 @@ def test_a_name_that_is_no_utf_8_is_shown_by_its_bytes(session, tmp_path):
     path = Path(os.fsdecode(bytes(tmp_path) + b"/bad\xff.db"))
     make(path)
     missing = Path(os.fsdecode(bytes(tmp_path) + b"/none\xfe.db"))
-    with running.tables_of(session, [path, tmp_path / "good.db", missing], ["fleet", "backlog"]) as taken:
-        rows = running.rows_of(catalogue.make("fleet", taken.tables, catalogue.Options()))
+    with tables.tables_of(session, [path, tmp_path / "good.db", missing], ["fleet", "backlog"]) as taken:
+        rows = catalogue.rows_of(catalogue.make_report("fleet", taken.tables))
         files = {row["file"].rpartition("/")[2]: (row["messages"], row["problem"] is None) for row in rows}
         assert files == {"bad\\xff.db": (3, True), "good.db": (3, True), "none\\xfe.db": (0, False)}
         assert [name.rpartition("/")[2] for name in taken.facts.problems] == ["none\\xfe.db"]
-        backlog = running.rows_of(catalogue.make("backlog", taken.tables, catalogue.Options()))
+        backlog = catalogue.rows_of(catalogue.make_report("backlog", taken.tables))
         assert sorted(row["file"].rpartition("/")[2] for row in backlog) == ["bad\\xff.db", "good.db"]
 
 
@@ -305,11 +305,11 @@ def test_each_file_of_a_fleet_has_its_own_instant(session, tmp_path):
     finally:
         module._now_ms = original
     read = tables.read_facts(session, facts, catalogue.reads_of(*names))
-    rows = running.rows_of(catalogue.make("backlog", read, catalogue.Options()))
+    rows = catalogue.rows_of(catalogue.make_report("backlog", read))
     assert [(row["file"], row["oldest_age_seconds"]) for row in rows] == [
         (str(path), 100 + number) for number, path in enumerate(found)
     ]
-    fleet = running.rows_of(catalogue.make("fleet", read, catalogue.Options()))
+    fleet = catalogue.rows_of(catalogue.make_report("fleet", read))
     assert [row["oldest_age_seconds"] for row in fleet] == [100, 101]
 
 

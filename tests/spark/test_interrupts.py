@@ -27,12 +27,12 @@ def start(builder):
 SparkSession.Builder.getOrCreate = start
 """
 COUNTING = """
-from sqsqlite.spark import catalogue
-def make(name, tables, options):
+from sqsqlite import spark
+def make_report(name, tables, options):
     print("here", flush=True)
     slow = tables["queues"].sparkSession.range(1 << 42).selectExpr("sum(hash(id))")
     slow.collect()
-catalogue.make = make
+spark.make_report = make_report
 """
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqsqlite.spark import page, paths
+from sqsqlite.spark import page
 from sqsqlite.spark.catalogue import REPORTS
 from sqsqlite.spark.facts import Facts
 
@@ -45,7 +45,7 @@ class Elements(HTMLParser):
 
 
 def made(**sections):
-    return page.page(
+    return page.html_page(
         {name.replace("_", "-"): rows for name, rows in sections.items()}, [Path("/srv/q.db")], FACTS
     )
 
@@ -73,7 +73,7 @@ def test_numbers_stand_as_people_read_them():
 
 def test_names_are_text_and_never_markup():
     hostile = "<script>alert('x')</script>\"&"
-    text = page.page({"backlog": [{**BACKLOG, "queue": hostile}]}, [Path(f"/srv/{hostile}.db")], FACTS)
+    text = page.html_page({"backlog": [{**BACKLOG, "queue": hostile}]}, [Path(f"/srv/{hostile}.db")], FACTS)
     assert "<script" not in text
     assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&quot;&amp;" in text
     assert Elements(text).open == []
@@ -87,7 +87,7 @@ def test_a_report_without_rows_says_so():
 
 def test_problems_of_a_fleet_are_on_the_page():
     facts = Facts(Path("facts"), 2, 5, FACTS.taken_at, {"/srv/b.db": "/srv/b.db: the file is damaged"})
-    text = page.page(
+    text = page.html_page(
         {"backlog": [{"file": "/srv/a.db", **BACKLOG}]}, [Path("/srv/a.db"), Path("/srv/b.db")], facts
     )
     assert "<li>/srv/b.db: the file is damaged</li>" in text
@@ -97,7 +97,7 @@ def test_problems_of_a_fleet_are_on_the_page():
 
 def test_files_of_a_fleet_are_told_apart_by_what_differs():
     paths = [Path(f"/srv/tenants/{name}/queues.db") for name in ("north", "south", "east/1")]
-    text = page.page({"backlog": [{"file": str(path), **BACKLOG} for path in paths]}, paths, FACTS)
+    text = page.html_page({"backlog": [{"file": str(path), **BACKLOG} for path in paths]}, paths, FACTS)
     for name in ("north", "south", "east/1"):
         assert f">{name}: orders</span>" in text
         assert f"<td>{name}</td>" in text
@@ -114,7 +114,7 @@ def test_files_of_a_fleet_are_told_apart_by_what_differs():
     ],
 )
 def test_a_short_name_is_never_empty(files, names):
-    assert list(paths.short_names([Path(file) for file in files]).values()) == names
+    assert list(page._short_names([Path(file) for file in files]).values()) == names
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,13 @@ def test_a_short_name_is_never_empty(files, names):
     ],
 )
 def test_the_heading_names_the_report(names, heading):
-    text = page.page({name: [] for name in names}, [Path("/srv/q.db")], FACTS)
+    text = page.html_page({name: [] for name in names}, [Path("/srv/q.db")], FACTS)
     assert f"<h1>{heading}</h1>" in text
     assert f"<title>{heading}</title>" in text
 
 
 def test_a_live_page_says_when_it_was_read():
-    assert "read live at 20" in page.page({"backlog": [BACKLOG]}, [Path("/srv/q.db")], None)
+    assert "read live at 20" in page.html_page({"backlog": [BACKLOG]}, [Path("/srv/q.db")], None)
 
 
 def test_periods_in_which_nothing_happened_have_their_place():
@@ -176,7 +176,7 @@ def test_a_long_table_is_cut_and_says_by_how_much():
             for number in range(page.MOST_ROWS + 7)
         ]
     )
-    assert "And 7 rows more." in text
+    assert "And 7 more rows." in text
 
 
 @pytest.mark.parametrize(

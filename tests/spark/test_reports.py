@@ -2,7 +2,7 @@
 
 import pytest
 
-from sqsqlite.spark import catalogue, reports, running, tables
+from sqsqlite.spark import catalogue, reports, tables
 from sqsqlite.spark.catalogue import Options
 from sqsqlite.spark.facts import take_facts
 from tests.spark import oracles
@@ -34,8 +34,8 @@ def tables_and_now(request, session, facts, busy_file):
 
 
 def report_rows(name, found, options):
-    rows = running.rows_of(catalogue.make(name, found, options))
-    return running.without_constants(rows, one_file=True)
+    rows = catalogue.rows_of(catalogue.make_report(name, found, options))
+    return catalogue.without_constants(rows, one_file=True)
 
 
 @pytest.mark.parametrize("since_ms", SINCE_MS)
@@ -55,7 +55,7 @@ def test_report_equals_plain_sql(tables_and_now, busy_file, name, since_ms):
     expected = oracles.rows(busy_file, oracles.ORACLES[name], now_ms=now_ms, since=now_ms - since_ms)
     for row in expected:
         for column in {"at", "first_moved_at", "last_moved_at", "expires_at"} & row.keys():
-            row[column] = running.iso(row[column])
+            row[column] = catalogue.iso(row[column])
         if "held_mean_seconds" in row:
             row["held_mean_seconds"] = int(row["held_mean_seconds"])
     if name == "fleet":
@@ -87,7 +87,7 @@ def test_a_window_is_a_time_before_the_file_s_own_instant(session, facts):
 @pytest.mark.parametrize(("every", "length"), [("minute", 60_000), ("hour", HOUR_MS), ("day", 24 * HOUR_MS)])
 def test_periods_of_throughput_begin_at_their_own_length(session, facts, every, length):
     found = tables.read_facts(session, facts, catalogue.reads_of("throughput"))
-    frame = catalogue.make("throughput", found, Options(since_ms=0, every=every))
+    frame = catalogue.make_report("throughput", found, Options(since_ms=0, every=every))
     starts = [row.at for row in frame.selectExpr("unix_millis(at) AS at").collect()]
     assert starts != []
     assert [start for start in starts if start % length] == []
@@ -113,7 +113,7 @@ def test_every_report_names_its_columns_the_same_with_and_without_rows(session, 
     nothing = take_facts([tmp_path / "empty.db"], tmp_path / "facts.sqlite")
     for name in catalogue.REPORTS:
         found = tables.read_facts(session, nothing, catalogue.reads_of(name))
-        frame = catalogue.make(name, found, Options())
+        frame = catalogue.make_report(name, found, Options())
         assert len(frame.columns) > 4
         assert frame.count() == (1 if name == "fleet" else 0)
 
@@ -122,7 +122,7 @@ def test_cloudwatch_names_stand_for_columns_of_reports(session, facts):
     columns = set()
     for name in ("backlog", "throughput"):
         found = tables.read_facts(session, facts, catalogue.reads_of(name))
-        columns.update(catalogue.make(name, found, Options()).columns)
+        columns.update(catalogue.make_report(name, found, Options()).columns)
     assert catalogue.CLOUDWATCH.keys() - columns == set()
 
 
