@@ -1,15 +1,19 @@
 """The rules of SQS's contract, the tests that prove them, and the change of the code that switches each of them off.
 
-rules/THEME.toml holds a theme's rules. A test says which rules it proves: `@pytest.mark.rule("send.3")`. The table of a
-rule is called by its number, [THEME.NUMBER], and has
+rules/THEME.toml holds the rules of a theme. The table of a source holds the rules that come from it. A source is a page
+of the API reference (API_...), of the developer guide, the service model, or "recorded" for what clients have seen of
+Amazon. Before its keys a rule has its number:
+
+    3.rule = "An attempt is remembered for 5 minutes."
+    3.switch = { in = "Limits.receive_attempt_seconds", is = "299" }
 
     rule    what holds, in one or two sentences
-    source  where it is written: a page of the API reference (API_...), of the developer guide, the service model, or
-            "recorded" for what clients have seen of Amazon
-    switch  the change that switches it off: `in` names a function, a method or a constant, and operators.py tells what
-            may be done to it; so that
-    off     (in a few words) this happens instead
-    kept    in place of the last two: why there is nothing that could be switched off
+    switch  the change that switches it off: `in` names a function, a method or a constant, and operators.py lists
+            the changes; so that
+    off     (in a few words) this happens instead; left out where the switch sets a number or a range
+    kept    in place of the last two: why no change of the code switches the rule off
+
+A test names the rules it proves: `@pytest.mark.rule("attempt.3")`.
 """
 
 import ast
@@ -53,15 +57,22 @@ def themes() -> tuple[Theme, ...]:
     """In the order of the page."""
     found = []
     for path in RULES.glob("*.toml"):
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        rules = tuple(_rule(f"{path.stem}.{number}", one) for number, one in content[path.stem].items())
-        found.append((content["place"], Theme(path.stem, content["title"], rules)))
+        sources = tomllib.loads(path.read_text(encoding="utf-8"))
+        place, title = sources.pop("place"), sources.pop("title")
+        numbered = [
+            (int(number), _rule(f"{path.stem}.{number}", source, table))
+            for source, tables in sources.items()
+            for number, table in tables.items()
+        ]
+        rules = tuple(rule for _, rule in sorted(numbered, key=lambda pair: pair[0]))
+        found.append((place, Theme(path.stem, title, rules)))
     return tuple(theme for _, theme in sorted(found, key=lambda pair: pair[0]))
 
 
-def _rule(rule_id: str, table: dict[str, Any]) -> Rule:
+def _rule(rule_id: str, source: str, table: dict[str, Any]) -> Rule:
     switch = Switch.read(table["switch"]) if "switch" in table else None
-    return Rule(**{**table, "id": rule_id, "switch": switch})
+    off = table.get("off") or (switch and switch.number)
+    return Rule(**{**table, "id": rule_id, "source": source, "switch": switch, "off": off})
 
 
 def rules() -> list[Rule]:

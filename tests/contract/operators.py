@@ -31,6 +31,7 @@ from typing import Any
 from tests.contract.anchors import Bindings, Site, expression, found, sites
 from tests.contract.package import Definition, Function, Package, SwitchError
 
+_NUMBER = re.compile(r"[\d_]+|Range\(-?[\d_]+, -?[\d_]+\)")
 _WITH_BY = ("replace", "entry", "text")
 _WITH_DO = ("before", "after", "instead")
 
@@ -59,6 +60,13 @@ class Switch:
         if operator not in _OPERATORS or list(new) != wanted:
             raise SwitchError(f"no such operator, or one that takes something else: {table}")
         return cls(within, operator, operand, next(iter(new.values()), None), nth, mentioning)
+
+    @property
+    def number(self) -> str | None:
+        """The number or the range that it sets, in words."""
+        if self.operator != "is" or not _NUMBER.fullmatch(self.operand):
+            return None
+        return " to ".join(f"{int(one):,}" for one in re.findall(r"-?[\d_]+", self.operand))
 
     def apply(self, package: Package) -> tuple[str, str]:
         """The file to change and its new text.

@@ -59,6 +59,19 @@ def test_an_operator_changes_one_thing(table, before, after):
     assert ast.unparse(ast.parse(changed)) == ast.unparse(ast.parse(SHOP.replace(before, after)))
 
 
+@pytest.mark.parametrize(
+    ("table", "number"),
+    [
+        ({"in": "LIMIT", "is": "1_100"}, "1,100"),
+        ({"in": "LIMIT", "is": "Range(-1, 1100)"}, "-1 to 1,100"),
+        ({"in": "LIMIT", "is": "10 ** 2"}, None),
+        ({"in": "SIZES", "entry": "small", "by": "3"}, None),
+    ],
+)
+def test_a_switch_says_the_number_it_sets(table, number):
+    assert Switch.read(table).number == number
+
+
 def test_statements_go_before_or_behind_the_one_with_the_anchor():
     for operator in ("before", "after"):
         _, changed = Switch.read({"in": "sell", operator: "note", "do": "stock.open()"}).apply(
