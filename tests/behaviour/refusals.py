@@ -67,15 +67,41 @@ def refused(client: Any, shape: str, message: str | re.Pattern[str]) -> Iterator
         assert error["Message"] == message
 
 
+def bad_value(value: object, parameter: str, reason: str) -> str:
+    """How SQS refuses the value of a parameter."""
+    return f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
+
+
+def out_of_range(parameter: str, value: object, low: int, high: int) -> str:
+    return bad_value(value, parameter, f"Must be between {low} and {high}, if provided.")
+
+
+def bad_identifier(parameter: str, value: object) -> str:
+    reason = "can only include alphanumeric and punctuation characters. 1 to 128 in length."
+    return bad_value(value, parameter, f"{parameter} {reason}")
+
+
+def wrong_queue_type(parameter: str, value: object) -> str:
+    """A parameter that a standard queue does not take."""
+    reason = "The request includes a parameter that is not valid for this queue type."
+    return bad_value(value, parameter, reason)
+
+
+def no_delay_in_fifo(value: object) -> str:
+    """In SQS's own grammar."""
+    reason = "The request include parameter that is not valid for this queue type."
+    return bad_value(value, "DelaySeconds", reason)
+
+
+def beyond_12_hours(timeout: int) -> str:
+    reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+    return bad_value(timeout, "VisibilityTimeout", reason)
+
+
 def expired(message: dict[str, Any]) -> str:
-    return (
-        f"Value {message['ReceiptHandle']} for parameter ReceiptHandle is invalid. "
-        "Reason: The receipt handle has expired."
-    )
+    return bad_value(message["ReceiptHandle"], "ReceiptHandle", "The receipt handle has expired.")
 
 
 def does_not_exist(message: dict[str, Any]) -> str:
-    return (
-        f"Value {message['ReceiptHandle']} for parameter ReceiptHandle is invalid. "
-        "Reason: Message does not exist or is not available for visibility timeout change."
-    )
+    reason = "Message does not exist or is not available for visibility timeout change."
+    return bad_value(message["ReceiptHandle"], "ReceiptHandle", reason)

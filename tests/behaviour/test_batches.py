@@ -6,7 +6,7 @@ import pytest
 
 from tests.behaviour.bound_queue import BoundQueue, without_metadata
 from tests.behaviour.moving import policy
-from tests.behaviour.refusals import does_not_exist, expired, refused
+from tests.behaviour.refusals import bad_value, does_not_exist, expired, refused, wrong_queue_type
 
 BATCH_BYTES = 1_048_576
 BAD_ID = (
@@ -192,7 +192,7 @@ def test_a_refused_entry_leaves_the_others_alone(make_queue):
         failure(
             "2",
             invalid,
-            "Value 901 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.",
+            bad_value("901", "DelaySeconds", "DelaySeconds must be >= 0 and <= 900."),
         ),
         failure(
             "3", invalid, "Message (user) attribute 'a' must contain a non-empty value of type 'String'."
@@ -201,8 +201,7 @@ def test_a_refused_entry_leaves_the_others_alone(make_queue):
         failure(
             "5",
             invalid,
-            "Value d for parameter MessageDeduplicationId is invalid. "
-            "Reason: The request includes a parameter that is not valid for this queue type.",
+            wrong_queue_type("MessageDeduplicationId", "d"),
         ),
     ]
     assert queue.bodies() == ["first", "last"]

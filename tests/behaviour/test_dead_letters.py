@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.behaviour.bound_queue import BoundQueue
-from tests.behaviour.refusals import INVALID, NO_SUCH_QUEUE, refused
+from tests.behaviour.refusals import INVALID, NO_SUCH_QUEUE, bad_value, refused
 
 DAY = 86_400
 
@@ -62,8 +62,11 @@ def test_other_counts_are_refused(make_queue, dead, count):
     with refused(
         dead.client,
         INVALID,
-        f"Value {text} for parameter RedrivePolicy is invalid. Reason: Invalid value for maxReceiveCount: {count}, "
-        "valid values are from 1 to 1000 both inclusive.",
+        bad_value(
+            text,
+            "RedrivePolicy",
+            f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive.",
+        ),
     ):
         make_queue(RedrivePolicy=text)
 
@@ -94,9 +97,7 @@ def test_a_dead_letter_queue_must_exist(make_queue, dead):
     for arn in (f"{dead.arn}-not", dead.arn.replace("000000000000", "111111111111")):
         text = json.dumps(policy(arn, 3))
         with refused(
-            dead.client,
-            INVALID,
-            f"Value {text} for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.",
+            dead.client, INVALID, bad_value(text, "RedrivePolicy", "Dead letter target does not exist.")
         ):
             make_queue(RedrivePolicy=text)
     assert dead.client.list_queues()["QueueUrls"] == [dead.url]
@@ -106,9 +107,7 @@ def test_a_dead_letter_queue_must_exist(make_queue, dead):
 def test_a_dead_letter_queue_is_in_the_same_region(make_queue, dead):
     text = json.dumps(policy(dead.arn.replace("us-east-1", "eu-west-1"), 3))
     with refused(
-        dead.client,
-        INVALID,
-        f"Value {text} for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.",
+        dead.client, INVALID, bad_value(text, "RedrivePolicy", "Dead letter target does not exist.")
     ):
         make_queue(RedrivePolicy=text)
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.behaviour.bound_queue import BoundQueue, without_metadata
-from tests.behaviour.refusals import INVALID, NO_DEDUPLICATION, NO_GROUP, expired, refused
+from tests.behaviour.refusals import INVALID, NO_DEDUPLICATION, NO_GROUP, expired, no_delay_in_fifo, refused
 
 
 def entry(body, group_id="g", **params):
@@ -121,10 +121,7 @@ def test_an_entry_refused_by_itself_leaves_the_others_in_order(make_fifo):
     )
     assert [sent["Id"] for sent in answer["Successful"]] == ["0", "3", "6"]
     assert failures(answer) == [(place, "InvalidParameterValue", True) for place in "1245"]
-    assert answer["Failed"][1]["Message"] == (
-        "Value 5 for parameter DelaySeconds is invalid. "
-        "Reason: The request include parameter that is not valid for this queue type."
-    )
+    assert answer["Failed"][1]["Message"] == no_delay_in_fifo("5")
     assert queue.bodies() == ["a", "c", "f"]
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.behaviour.bound_queue import BoundQueue
-from tests.behaviour.refusals import INVALID, expired, refused
+from tests.behaviour.refusals import INVALID, bad_value, expired, refused
 
 DAY = 86_400
 
@@ -53,10 +53,7 @@ def test_a_dead_letter_queue_is_of_its_sources_type(sqs, source, target):
 
     dead = create(target)
     text = json.dumps(policy(dead.arn, 3))
-    refusal = (
-        f"Value {text} for parameter RedrivePolicy is invalid. "
-        "Reason: Dead-letter queue must be same type of queue as the source."
-    )
+    refusal = bad_value(text, "RedrivePolicy", "Dead-letter queue must be same type of queue as the source.")
     with refused(sqs, INVALID, refusal):
         create(source, RedrivePolicy=text)
     assert sqs.list_queues()["QueueUrls"] == [dead.url]

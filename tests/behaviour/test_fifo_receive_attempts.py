@@ -5,12 +5,13 @@ import pytest
 from sqsqlite.actions import opening
 from sqsqlite.contract.limits import SQS
 from tests.behaviour.bound_queue import BoundQueue
-from tests.behaviour.refusals import INVALID, refused
+from tests.behaviour.refusals import INVALID, bad_identifier, bad_value, refused
 
 FIVE_MINUTES = 300
-NOT_RETRYABLE = (
-    "Value try for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is not valid "
-    "anymore since the receive call is not retryable."
+NOT_RETRYABLE = bad_value(
+    "try",
+    "ReceiveRequestAttemptId",
+    "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.",
 )
 
 
@@ -284,10 +285,5 @@ def test_after_a_purge_it_is_a_new_receive(five):
 @pytest.mark.parametrize("attempt_id", ["", "i" * 129, "a b", "ä"])
 def test_an_attempt_id_has_1_to_128_letters_digits_and_punctuation_characters(five, attempt_id):
     assert len(attempt(five, attempt_id="i" * 128)) == 2
-    with refused(
-        five.client,
-        INVALID,
-        f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: ReceiveRequestAttemptId can "
-        "only include alphanumeric and punctuation characters. 1 to 128 in length.",
-    ):
+    with refused(five.client, INVALID, bad_identifier("ReceiveRequestAttemptId", attempt_id)):
         attempt(five, attempt_id=attempt_id)

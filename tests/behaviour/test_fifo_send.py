@@ -6,7 +6,16 @@ import string
 import pytest
 
 from tests.behaviour.bound_queue import BoundQueue, without_metadata
-from tests.behaviour.refusals import INVALID, MISSING, NO_DEDUPLICATION, NO_GROUP, refused
+from tests.behaviour.refusals import (
+    INVALID,
+    MISSING,
+    NO_DEDUPLICATION,
+    NO_GROUP,
+    bad_identifier,
+    bad_value,
+    no_delay_in_fifo,
+    refused,
+)
 
 IDS = ("MessageGroupId", "MessageDeduplicationId")
 
@@ -15,13 +24,6 @@ IDS = ("MessageGroupId", "MessageDeduplicationId")
 def explicit(make_fifo):
     """A FIFO queue whose senders name their deduplication ids."""
     return make_fifo("explicit.fifo", ContentBasedDeduplication="false")
-
-
-def bad_id(parameter, value):
-    return (
-        f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only include alphanumeric and "
-        "punctuation characters. 1 to 128 in length."
-    )
 
 
 def sequence_number(message):
@@ -183,7 +185,7 @@ def test_an_id_has_up_to_128_characters(explicit, parameter):
 @pytest.mark.parametrize("parameter", IDS)
 @pytest.mark.parametrize("value", ["", "i" * 129, "a b", "ä", "a\n", "a\t"])
 def test_other_ids_are_refused(explicit, parameter, value):
-    with refused(explicit.client, INVALID, bad_id(parameter, value)):
+    with refused(explicit.client, INVALID, bad_identifier(parameter, value)):
         explicit.send("a", **{**dict.fromkeys(IDS, "x"), parameter: value})
     assert explicit.counts == (0, 0, 0)
 
@@ -202,12 +204,7 @@ def test_group_ids_differ_by_letter_case(fifo):
 @pytest.mark.rule("fifo-send.13")
 @pytest.mark.parametrize("seconds", [1, 900])
 def test_a_message_has_no_delay_of_its_own(fifo, seconds):
-    with refused(
-        fifo.client,
-        INVALID,
-        f"Value {seconds} for parameter DelaySeconds is invalid. "
-        "Reason: The request include parameter that is not valid for this queue type.",
-    ):
+    with refused(fifo.client, INVALID, no_delay_in_fifo(seconds)):
         fifo.send("a", MessageGroupId="g", DelaySeconds=seconds)
     assert fifo.counts == (0, 0, 0)
 
@@ -215,9 +212,7 @@ def test_a_message_has_no_delay_of_its_own(fifo, seconds):
 @pytest.mark.parametrize("seconds", [-1, 901])
 def test_a_delay_out_of_range_is_refused_as_on_every_queue(fifo, seconds):
     with refused(
-        fifo.client,
-        INVALID,
-        f"Value {seconds} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.",
+        fifo.client, INVALID, bad_value(seconds, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
     ):
         fifo.send("a", MessageGroupId="g", DelaySeconds=seconds)
 
@@ -241,9 +236,9 @@ def test_what_is_wrong_with_a_message_is_told_in_sqss_order(explicit):
     """Body, then deduplication id, then group id, then what this type of queue wants."""
     with refused(explicit.client, MISSING, "The request must contain the parameter MessageBody."):
         explicit.send("", MessageDeduplicationId="a b", MessageGroupId="a b")
-    with refused(explicit.client, INVALID, bad_id("MessageDeduplicationId", "a b")):
+    with refused(explicit.client, INVALID, bad_identifier("MessageDeduplicationId", "a b")):
         explicit.send("a", MessageDeduplicationId="a b", MessageGroupId="a b", DelaySeconds=1)
-    with refused(explicit.client, INVALID, bad_id("MessageGroupId", "a b")):
+    with refused(explicit.client, INVALID, bad_identifier("MessageGroupId", "a b")):
         explicit.send("a", MessageGroupId="a b", DelaySeconds=1)
 
 

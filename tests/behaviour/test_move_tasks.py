@@ -8,7 +8,7 @@ import pytest
 
 from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.moving import cancel, ended, let_die, moved, policy, start, tasks
-from tests.behaviour.refusals import INVALID, MISSING, refused
+from tests.behaviour.refusals import INVALID, MISSING, bad_value, out_of_range, refused
 from tests.store.waiting import until
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
@@ -325,8 +325,7 @@ def test_a_source_is_no_destination_of_its_own(dead, source):
     with refused(
         dead.client,
         INVALID,
-        f"Value {dead.arn} for parameter DestinationArn is invalid. "
-        "Reason: Destination must not be the source queue itself.",
+        bad_value(dead.arn, "DestinationArn", "Destination must not be the source queue itself."),
     ):
         start(dead, dead.arn)
 
@@ -340,12 +339,7 @@ def test_the_source_is_checked_before_the_destination(queue):
 @pytest.mark.rule("move.13")
 @pytest.mark.parametrize("rate", [0, 501, -1])
 def test_a_rate_is_1_to_500(dead, source, rate):
-    with refused(
-        dead.client,
-        INVALID,
-        f"Value {rate} for parameter MaxNumberOfMessagesPerSecond is invalid. "
-        "Reason: Must be between 1 and 500, if provided.",
-    ):
+    with refused(dead.client, INVALID, out_of_range("MaxNumberOfMessagesPerSecond", rate, 1, 500)):
         start(dead, rate=rate)
 
 
@@ -439,11 +433,7 @@ def test_the_latest_task_comes_first_and_alone_unless_more_are_asked_for(dead, s
 @pytest.mark.rule("move.31")
 @pytest.mark.parametrize("count", [0, 11])
 def test_at_most_ten_tasks_are_listed(dead, source, count):
-    with refused(
-        dead.client,
-        INVALID,
-        f"Value {count} for parameter MaxResults is invalid. Reason: Must be between 1 and 10, if provided.",
-    ):
+    with refused(dead.client, INVALID, out_of_range("MaxResults", count, 1, 10)):
         tasks(dead, MaxResults=count)
 
 

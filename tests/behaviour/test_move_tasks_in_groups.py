@@ -4,7 +4,7 @@ import pytest
 
 from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.moving import ended, let_die, moved, policy, start
-from tests.behaviour.refusals import INVALID, refused
+from tests.behaviour.refusals import INVALID, bad_value, refused
 from tests.store.waiting import until
 
 
@@ -246,8 +246,7 @@ def test_a_destination_of_the_other_type_is_refused(make_queue, make_fifo, kind)
     with refused(
         dead.client,
         INVALID,
-        f"Value {other.arn} for parameter DestinationArn is invalid. "
-        "Reason: Destination must be same type of queue as the source.",
+        bad_value(other.arn, "DestinationArn", "Destination must be same type of queue as the source."),
     ):
         start(dead, other.arn)
 

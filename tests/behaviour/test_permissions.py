@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.behaviour.refusals import INVALID, MISSING, NO_SUCH_QUEUE, refused
+from tests.behaviour.refusals import INVALID, MISSING, NO_SUCH_QUEUE, bad_value, refused
 
 JANE, JOE = "111122223333", "444455556666"
 OWNER_ONLY = "Only the queue owner is allowed to invoke this action."
@@ -28,10 +28,6 @@ def policy(queue):
 
 def labels(queue):
     return [statement["Sid"] for statement in policy(queue)["Statement"]]
-
-
-def bad(value, parameter, reason):
-    return f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
 
 
 @pytest.mark.rule("permission.1", "permission.2", "permission.3")
@@ -124,7 +120,7 @@ def test_permissions_are_each_queues_own(make_queue):
     one, other = make_queue("one"), make_queue("other")
     add(one)
     assert other.attributes("Policy") == {}
-    with refused(other.client, INVALID, bad("jane", "Label", "can't find label.")):
+    with refused(other.client, INVALID, bad_value("jane", "Label", "can't find label.")):
         remove(other)
     assert policy(one)["Statement"][0]["Resource"] == one.arn
 
@@ -149,7 +145,7 @@ def test_a_permission_changes_nothing_else(queue, clock):
 def test_a_label_that_exists_is_refused(queue):
     add(queue)
     before = queue.attributes("Policy")
-    with refused(queue.client, INVALID, bad("jane", "Label", "Already exists.")):
+    with refused(queue.client, INVALID, bad_value("jane", "Label", "Already exists.")):
         add(queue, accounts=[JOE])
     assert queue.attributes("Policy") == before
 
@@ -157,10 +153,10 @@ def test_a_label_that_exists_is_refused(queue):
 @pytest.mark.rule("permission.8")
 def test_a_label_that_is_not_there_cannot_be_removed(queue):
     """With a policy or without one; labels differ by letter case."""
-    with refused(queue.client, INVALID, bad("jane", "Label", "can't find label.")):
+    with refused(queue.client, INVALID, bad_value("jane", "Label", "can't find label.")):
         remove(queue)
     add(queue)
-    with refused(queue.client, INVALID, bad("Jane", "Label", "can't find label.")):
+    with refused(queue.client, INVALID, bad_value("Jane", "Label", "can't find label.")):
         remove(queue, "Jane")
     assert labels(queue) == ["jane"]
 
@@ -196,7 +192,7 @@ def test_an_empty_label_is_a_missing_parameter(queue):
     ],
 )
 def test_not_every_action_can_be_permitted(queue, action, reason):
-    with refused(queue.client, INVALID, bad(f"SQS:{action}", "ActionName", reason)):
+    with refused(queue.client, INVALID, bad_value(f"SQS:{action}", "ActionName", reason)):
         add(queue, actions=["SendMessage", action])
     assert queue.attributes("Policy") == {}
 
@@ -223,7 +219,7 @@ def test_more_than_7_actions_are_over_the_limit(queue):
     ("accounts", "shown"), [([], "[]"), (["jane"], "[jane]"), ([JANE, "*"], f"[{JANE}, *]")]
 )
 def test_a_permission_is_for_accounts(queue, accounts, shown):
-    with refused(queue.client, INVALID, bad(shown, "PrincipalId", "Unable to verify.")):
+    with refused(queue.client, INVALID, bad_value(shown, "PrincipalId", "Unable to verify.")):
         add(queue, accounts=accounts)
 
 

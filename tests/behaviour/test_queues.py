@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.behaviour.bound_queue import BoundQueue, without_metadata
-from tests.behaviour.refusals import INVALID, MISSING, NO_SUCH_QUEUE, refused
+from tests.behaviour.refusals import INVALID, MISSING, NO_SUCH_QUEUE, out_of_range, refused
 
 BAD_NAME = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 RECENTLY = "You must wait 60 seconds after deleting a queue before you can create another with the same name."
@@ -223,11 +223,7 @@ def test_the_paginator_lists_all_pages(make_queue, sqs):
 @pytest.mark.rule("list.8", "error.9")
 @pytest.mark.parametrize("number", [0, -1, 1001])
 def test_max_results_is_1_to_1000(sqs, number):
-    with refused(
-        sqs,
-        INVALID,
-        f"Value {number} for parameter MaxResults is invalid. Reason: Must be between 1 and 1000, if provided.",
-    ):
+    with refused(sqs, INVALID, out_of_range("MaxResults", number, 1, 1_000)):
         sqs.list_queues(MaxResults=number)
 
 

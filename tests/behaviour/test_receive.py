@@ -7,7 +7,7 @@ import pytest
 from sqsqlite.actions import opening
 from sqsqlite.contract.limits import SQS
 from tests.behaviour.bound_queue import BoundQueue, without_metadata
-from tests.behaviour.refusals import INVALID, refused
+from tests.behaviour.refusals import INVALID, bad_value, out_of_range, refused, wrong_queue_type
 
 SYSTEM_ATTRIBUTES = {
     "ApproximateFirstReceiveTimestamp",
@@ -23,13 +23,6 @@ TOO_MANY = (
 
 def string(value):
     return {"DataType": "String", "StringValue": value}
-
-
-def out_of_range(parameter, value, low, high):
-    return (
-        f"Value {value} for parameter {parameter} is invalid. "
-        f"Reason: Must be between {low} and {high}, if provided."
-    )
 
 
 @pytest.mark.rule("receive.7")
@@ -76,21 +69,14 @@ def test_a_visibility_timeout_is_0_to_12_hours(queue, timeout):
 @pytest.mark.parametrize("seconds", [-1, 21])
 def test_a_wait_is_0_to_20_seconds(queue, seconds):
     with refused(
-        queue.client,
-        INVALID,
-        f"Value {seconds} for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.",
+        queue.client, INVALID, bad_value(seconds, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
     ):
         queue.receive(WaitTimeSeconds=seconds)
 
 
 @pytest.mark.rule("receive.6")
 def test_an_attempt_id_needs_a_fifo_queue(queue):
-    with refused(
-        queue.client,
-        INVALID,
-        "Value a for parameter ReceiveRequestAttemptId is invalid. "
-        "Reason: The request includes a parameter that is not valid for this queue type.",
-    ):
+    with refused(queue.client, INVALID, wrong_queue_type("ReceiveRequestAttemptId", "a")):
         queue.receive(ReceiveRequestAttemptId="a")
 
 

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from tests.behaviour.bound_queue import without_metadata
-from tests.behaviour.refusals import INVALID, MISSING, refused
+from tests.behaviour.refusals import INVALID, MISSING, bad_identifier, bad_value, refused, wrong_queue_type
 
 MAXIMUM = 1_048_576
 
@@ -159,9 +159,7 @@ def test_a_changed_delay_is_for_later_sends_only(make_queue, clock):
 @pytest.mark.parametrize("delay", [-1, 901])
 def test_a_delay_is_0_to_900_seconds(queue, delay):
     reason = "DelaySeconds must be >= 0 and <= 900."
-    with refused(
-        queue.client, INVALID, f"Value {delay} for parameter DelaySeconds is invalid. Reason: {reason}"
-    ):
+    with refused(queue.client, INVALID, bad_value(delay, "DelaySeconds", reason)):
         queue.send(DelaySeconds=delay)
 
 
@@ -349,23 +347,13 @@ def test_a_group_on_a_standard_queue_is_a_tenant_and_comes_back(queue):
 @pytest.mark.parametrize("group_id", ["", "g" * 129, "a b", "ä", "a\n"])
 def test_a_group_has_1_to_128_letters_digits_and_punctuation_characters(queue, group_id):
     queue.send(MessageGroupId="g" * 128)
-    with refused(
-        queue.client,
-        INVALID,
-        f"Value {group_id} for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include "
-        "alphanumeric and punctuation characters. 1 to 128 in length.",
-    ):
+    with refused(queue.client, INVALID, bad_identifier("MessageGroupId", group_id)):
         queue.send(MessageGroupId=group_id)
 
 
 @pytest.mark.rule("send.24")
 def test_a_deduplication_id_needs_a_fifo_queue(queue):
-    with refused(
-        queue.client,
-        INVALID,
-        "Value d for parameter MessageDeduplicationId is invalid. "
-        "Reason: The request includes a parameter that is not valid for this queue type.",
-    ):
+    with refused(queue.client, INVALID, wrong_queue_type("MessageDeduplicationId", "d")):
         queue.send(MessageDeduplicationId="d")
 
 

@@ -3,16 +3,9 @@
 import pytest
 
 from tests.behaviour.bound_queue import BoundQueue
-from tests.behaviour.refusals import INVALID, refused
+from tests.behaviour.refusals import INVALID, beyond_12_hours, out_of_range, refused
 
 TWELVE_HOURS = 43_200
-
-
-def beyond_12_hours(timeout):
-    return (
-        f"Value {timeout} for parameter VisibilityTimeout is invalid. "
-        "Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
-    )
 
 
 def hidden_for(queue, clock, seconds):
@@ -202,12 +195,7 @@ def test_a_timeout_is_0_to_43200_seconds(queue, timeout):
     """Refused, not clipped: the message keeps what it had."""
     queue.send()
     message = queue.receive_one()
-    with refused(
-        queue.client,
-        INVALID,
-        f"Value {timeout} for parameter VisibilityTimeout is invalid. "
-        "Reason: Must be between 0 and 43200, if provided.",
-    ):
+    with refused(queue.client, INVALID, out_of_range("VisibilityTimeout", timeout, 0, 43_200)):
         queue.change(message, timeout)
     assert queue.counts == (0, 1, 0)
 
