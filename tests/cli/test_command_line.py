@@ -239,15 +239,16 @@ def test_a_reader_that_goes_away_ends_it_quietly(run, path, sqs):
     assert (process.wait(), errors) == (141, b"")
 
 
-def test_an_interrupt_ends_it_with_130_and_no_traceback(path, sqs):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_without_a_traceback(path, sqs, number, code):
     process = subprocess.Popen(
         [*COMMAND, "--db", path, "tail", "orders", "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     sqs.queue("orders").send("now it follows")
     assert b"now it follows" in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, errors = process.communicate()
-    assert (process.returncode, out, errors) == (130, b"", b"")
+    assert (process.returncode, out, errors) == (code, b"", b"")
 
 
 def test_no_verb_is_left_out_of_this_table_of_what_reads():
@@ -256,17 +257,6 @@ def test_no_verb_is_left_out_of_this_table_of_what_reads():
     files |= {"serve", "keys"}
     everyday = {verb for verb, found in VERBS.items() if not found.home.startswith("actions:")}
     assert everyday - files - READING.keys() == set()
-
-
-def test_sigterm_ends_it_with_143_and_no_traceback(path, sqs):
-    process = subprocess.Popen(
-        [*COMMAND, "--db", path, "tail", "orders", "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    sqs.queue("orders").send("now it follows")
-    assert b"now it follows" in process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
-    out, errors = process.communicate()
-    assert (process.returncode, out, errors) == (143, b"", b"")
 
 
 def test_colours_are_for_terminals_alone(run, sqs):

@@ -16,11 +16,6 @@ def sqs(tmp_path):
         yield sqs
 
 
-@pytest.fixture
-def queue(sqs):
-    return sqs.create_queue("orders")
-
-
 @pytest.mark.parametrize(
     "end",
     [

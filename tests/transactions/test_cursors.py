@@ -20,11 +20,6 @@ def sqs(tmp_path):
         yield sqs
 
 
-@pytest.fixture
-def queue(sqs):
-    return sqs.create_queue("orders")
-
-
 def relay(sqs):
     """Reads the first of many rows in a block, as an outbox relay does; gives what still refers to the cursor."""
     with sqs.transaction() as connection:

@@ -17,11 +17,6 @@ def sqs(tmp_path):
         yield sqs
 
 
-@pytest.fixture
-def queue(sqs):
-    return sqs.create_queue("orders")
-
-
 def ask_engine(engine, level):
     return engine.execution_options(isolation_level=level).connect()
 

@@ -19,11 +19,6 @@ def sqs(tmp_path):
         yield sqs
 
 
-@pytest.fixture
-def queue(sqs):
-    return sqs.create_queue("orders")
-
-
 def use_everything(sqs, queue):
     """Every kind of call: writes, reads, refusals."""
     sqs.create_queue("more.fifo", fifo=True).send("in order", group_id="g", deduplication_id="d")

@@ -14,11 +14,6 @@ def sqs(tmp_path):
         yield sqs
 
 
-@pytest.fixture
-def queue(sqs):
-    return sqs.create_queue("orders")
-
-
 class Changed(Exception):
     """The application's own reason to give up."""
 
