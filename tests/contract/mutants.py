@@ -1,4 +1,4 @@
-"""Switches rules off, one at a time, and runs their tests: each of them must fail, by a check of its own.
+"""Switches rules off one at a time and runs their tests: each test must fail by its own check.
 
 `python -m tests.contract.mutants [RULE or THEME ...]` does it from the shell.
 """
@@ -36,7 +36,7 @@ _PYTEST = (
 
 
 class Tree:
-    """A copy of the package and its tests, in which one file at a time is another."""
+    """A copy of the package and its tests, in which one file at a time is changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,7 +48,7 @@ class Tree:
 
     @contextmanager
     def mutated(self, rule: Rule) -> Iterator[None]:
-        """With the rule switched off, if it is one that can be."""
+        """With the rule switched off, if it has a switch."""
         if rule.switch is None:
             yield
             return
@@ -87,14 +87,14 @@ class Tree:
         return json.loads(verdict.read_text(encoding="utf-8"))
 
     def run_to_fail(self, tests: Iterable[str]) -> dict[str, str]:
-        """Those of the tests that don't fail by a check of theirs, and what they do."""
+        """The tests that don't fail by their own check, and what they do."""
         verdicts = self.run(tests)
         return {test: verdicts.get(test, "not run") for test in tests if verdicts.get(test) != "refuted"}
 
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-    # Compiled code is told from stale by size and second: neither need differ.
+    # Python recognizes stale compiled code by size and second, and neither need differ.
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
         compiled.unlink()
 
@@ -106,7 +106,7 @@ def trees(count: int = AT_A_TIME) -> Iterator[list[Tree]]:
 
 
 def survivors(chosen: Iterable[Rule]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each rule with its tests that did not fail by a check of theirs while it was switched off, and what they did."""
+    """Each rule with the tests that did not fail by their own check while it was switched off, and what they did."""
     free: SimpleQueue[Tree] = SimpleQueue()
     tests_of = proofs()  # here, in one thread: see _ONE_AT_A_TIME
 

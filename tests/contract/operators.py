@@ -1,4 +1,4 @@
-"""The changes that switch a rule off: a few operators, each applied to a named function, method or constant.
+"""The changes that switch a rule off: each operator changes a named function, method or constant.
 
     is = EXPRESSION         the constant's value; a function does nothing but return it
     never = ANCHOR          the condition around the anchor is False
@@ -6,20 +6,20 @@
     without = ANCHOR        the smallest part around the anchor that can be left out, is: a term of `and`, `or`, `+`; an
                             entry of a tuple, list, set or dict; a keyword argument; a condition of a comprehension
     drop = ANCHOR           the smallest statement around the anchor is left out
-    instead = ANCHOR        others stand in its place,
-    before = ANCHOR         or before it,
-    after = ANCHOR          or behind it:
+    instead = ANCHOR        other statements take its place,
+    before = ANCHOR         or come before it,
+    after = ANCHOR          or come behind it:
         do = STATEMENTS
-    replace = ANCHOR        the expression is another one, in which `...` is what stood there:
+    replace = ANCHOR        another expression takes its place, in which `...` is the old one:
         by = EXPRESSION
-    entry = NAME            the value of that key of a dict, or keyword argument, is another one:
+    entry = NAME            another value takes the place of that key's in a dict, or of that keyword argument's:
         by = EXPRESSION
-    text = TEXT             within a string, whatever the spaces between its words, stands another text:
+    text = TEXT             within a string another text takes its place, with any spaces between its words:
         by = TEXT
     rename = NAME           the function or class is called so
 
-Where there are several such parts, `nth` tells which (from 1); where several functions of one name have it,
-`mentioning` gives a word that is in one of them only. See anchors.py for anchors.
+If there are several such parts, `nth` says which one (from 1). If several functions of one name have the part,
+`mentioning` gives a word that only one of them contains. anchors.py describes anchors.
 """
 
 import ast
@@ -38,7 +38,7 @@ _WITH_DO = ("before", "after", "instead")
 
 @dataclass(frozen=True)
 class Switch:
-    """What a rule's table says: `within` stands there as `in`."""
+    """The table of a rule's switch, in which `within` is called `in`."""
 
     within: str
     operator: str
@@ -49,7 +49,7 @@ class Switch:
 
     @classmethod
     def read(cls, table: dict[str, Any]) -> "Switch":
-        """Raises SwitchError for a table that is none."""
+        """Raises SwitchError for a table that is not a switch."""
         left = dict(table)
         within, nth, mentioning = (left.pop(key, None) for key in ("in", "nth", "mentioning"))
         new = {key: left.pop(key) for key in ("by", "do") if key in left}
@@ -78,7 +78,7 @@ class Switch:
         return definition.file, package.with_changed(definition)
 
     def changed(self, package: Package) -> Definition:
-        """Of several that are called so, the only one that has the part."""
+        """The only definition of that name that has the part."""
         changed, refused = [], []
         for definition in package.called(self.within):
             if self.mentioning and not found(definition, self.mentioning):
@@ -100,7 +100,7 @@ class Switch:
 
 
 def _one(parts: list[Any], switch: Switch) -> Any:
-    """The part that is meant."""
+    """The part that the switch names."""
     number = switch.nth or 1
     if len(parts) < number or (switch.nth is None and len(parts) > 1):
         raise SwitchError(f"{len(parts)} of {switch.operator} = {switch.operand!r} in {switch.within}")

@@ -1,4 +1,4 @@
-"""docs/contract.md, which Git ignores: `make contract` makes it of the rules and the tests marked with them."""
+"""`make contract` writes docs/contract.md from the rules and the marks on the tests; Git ignores the page."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,19 +11,19 @@ PAGE = ROOT / "docs" / "contract.md"
 _HEAD = """\
 # The contract, rule by rule
 
-What Amazon SQS promises and what clients have recorded of it, as rules with numbers, in our own words. Beside each
-rule stand the tests that prove it, and what happened when the rule was switched off in the code: each of its tests must
-then fail, by a check of its own. `python -m tests.contract.mutants` switches them off one by one, and so do the slow
-tests.
+This page lists what Amazon SQS promises and what clients have recorded of it, as numbered rules in our own words. Each
+row names the tests that prove the rule. The last column says what happens when the rule is switched off in the code:
+each of its tests must then fail by its own check. `python -m tests.contract.mutants` switches the rules off one by
+one, and so do the slow tests.
 
 {counts}
 
-Tests are named below `tests/`; those in `behaviour/` run through every door. Sources: `API_...` is a page of the API
-reference (version 2012-11-05), "recorded" what clients and the makers of emulators saw of Amazon SQS, and reference
-documents 0 to 4 are those of [promises.md](promises.md). Where this project differs from Amazon on purpose, the rule
-says which mode it is of; [differences.md](differences.md) says why.
+Names of tests are relative to `tests/`. The tests in `behaviour/` run through every API. Sources: `API_...` is a page
+of the API reference (version 2012-11-05), "recorded" is what clients and the makers of emulators saw of Amazon SQS, and
+[promises.md](promises.md) lists reference documents 0 to 4. If this project differs from Amazon on purpose, the rule
+names its mode; [differences.md](differences.md) says why.
 
-`make contract` makes this page of `tests/contract/rules/` and the marks on the tests.
+`make contract` writes this page from `tests/contract/rules/` and the marks on the tests.
 """
 
 
@@ -32,8 +32,8 @@ def render() -> str:
     every = [rule for theme in themes() for rule in theme.rules]
     kept = [rule for rule in every if not rule.is_mutated]
     counts = (
-        f"{len(every) - len(kept)} rules are proven so. {len(kept)} more have tests, but no place in the code where\n"
-        "they could be switched off: the last column says why."
+        f"{len(every) - len(kept)} rules are proven in this way. {len(kept)} more have tests, but no single change of\n"
+        "the code switches them off: the last column says why."
     )
     return "\n".join([_HEAD.format(counts=counts), *(_section(theme) for theme in themes())])
 

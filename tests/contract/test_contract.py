@@ -1,6 +1,6 @@
-"""Every rule has its tests, and is switched off by a change of what its switch names; and docs/contract.md can be made.
+"""Every rule has tests and a switch that fits the code, and docs/contract.md can be written.
 
-That the tests fail when it is, test_mutants.py shows.
+test_mutants.py shows that the tests fail when the switch is applied.
 """
 
 import pytest
@@ -35,7 +35,7 @@ def test_a_rule_has_a_switch_or_says_why_not():
 
 @pytest.mark.parametrize("theme", themes(), ids=lambda theme: theme.name)
 def test_a_rules_switch_fits_the_package(theme):
-    """If not, the code was changed: let `switch` follow it, and run `python -m tests.contract.mutants RULE`."""
+    """If this fails, the code has changed: adapt `switch`, then run `python -m tests.contract.mutants RULE`."""
     assert dict(_misfits(theme.rules, package())) == {}
 
 

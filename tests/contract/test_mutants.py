@@ -1,6 +1,6 @@
-"""The rules that can be switched off, switched off: each of their tests fails then, and passes otherwise.
+"""Each test of a rule fails while the rule is switched off, and passes otherwise.
 
-Of the rules of a theme two at a time; a mutant costs less than a second of processor time.
+Two rules of a theme run at a time; a mutant costs less than a second of processor time.
 """
 
 import pytest
