@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import sqsqlite
-from sqsqlite.store.counts import write_counts
+from sqsqlite.store.transaction import write_counts
 from sqsqlite.store.turns import ThreadHolder
 
 BUSY_TIMEOUT = 60.0

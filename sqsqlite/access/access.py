@@ -14,7 +14,7 @@ from sqsqlite.errors import AccessDenied, QueueDoesNotExist
 
 if TYPE_CHECKING:
     from sqsqlite.access.exchange import Exchange
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.requests import Request, StartMessageMoveTask
     from sqsqlite.store.store import Store
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sqsqlite.access.key_file import KeyFile
     from sqsqlite.access.keys import Credentials
     from sqsqlite.access.signature import Signed
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.requests import Request, StartMessageMoveTask
     from sqsqlite.store.store import Store
 

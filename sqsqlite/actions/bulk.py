@@ -13,7 +13,7 @@ from sqsqlite.contract.responses import SendMessageResponse
 from sqsqlite.errors import SQSError
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction

@@ -7,12 +7,12 @@ is wrong, which is nearly always.
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import damaged, dead_letters, fair, sweep
+from sqsqlite.actions.messages import in_tens
 from sqsqlite.actions.queue_rows import Claim, Queue, Receivable, Received, StoredMessage
-from sqsqlite.actions.tens import in_tens
 from sqsqlite.contract.message_attributes import load_attributes
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql import queues as queue_sql
-from sqsqlite.store.jumps import Jumps
+from sqsqlite.store.clock import Jumps
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction

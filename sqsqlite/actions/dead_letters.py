@@ -23,7 +23,7 @@ from sqsqlite.sql import fifo as fifo_sql
 from sqsqlite.sql import messages as sql
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.store.transaction import Transaction
 
 

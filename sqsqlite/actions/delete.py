@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.actions import groups, queue_rows
 from sqsqlite.actions.leases import Lease, classify, divided, expired, invalid_handle, receipt_of, too_old
+from sqsqlite.actions.messages import in_tens
 from sqsqlite.actions.queue_rows import Queue
-from sqsqlite.actions.tens import in_tens
 from sqsqlite.contract.receipts import Receipt
 from sqsqlite.contract.responses import DeleteMessageBatchResponse, DeleteMessageBatchResultEntry, Empty
 from sqsqlite.errors import LeaseLost, LostMessage, SQSError
@@ -17,7 +17,7 @@ from sqsqlite.sql import fifo as fifo_sql
 from sqsqlite.sql import messages as sql
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract import requests
     from sqsqlite.store.transaction import Transaction
 

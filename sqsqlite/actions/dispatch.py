@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqsqlite.actions import delete, move_tasks, queue_rows, queues, receive, send, tags, visibility
-from sqsqlite.actions.caller import LOCAL, Caller
+from sqsqlite.actions.queue_rows import LOCAL, Caller
 from sqsqlite.contract import requests, shapes
 from sqsqlite.contract.shapes import AnyRequest
 from sqsqlite.errors import SQSError, UnsupportedOperation

@@ -8,9 +8,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqsqlite.actions import groups
-from sqsqlite.actions.messages import insert_messages, new_message_id
+from sqsqlite.actions.messages import in_tens, insert_messages, new_message_id
 from sqsqlite.actions.queue_rows import Queue
-from sqsqlite.actions.tens import in_tens
 from sqsqlite.sql import fifo as sql
 
 if TYPE_CHECKING:

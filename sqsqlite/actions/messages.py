@@ -2,11 +2,13 @@
 
 What is bound to the hot statements is int, str or bytearray, never None or bytes: the driver sends those two through
 its adapters, which costs a microsecond each. Hence the statement for plain messages, and the bytearrays.
+
+Look-ups of ten at a time: a statement with ten places is prepared once, whatever the number of rows asked for.
 """
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqsqlite.contract.prepared import PreparedMessage
 from sqsqlite.sql import messages as sql
@@ -144,3 +146,15 @@ def _row(message: "PreparedMessage", message_id: bytearray, sender_id: str | Non
         message.attributes_json,
         message.body,
     )
+
+
+T = TypeVar("T")
+
+TEN = 10
+
+
+def in_tens(values: Sequence[T]) -> Iterator[list[T]]:
+    """The values, ten at a time; places left over in the last ten repeat its first value."""
+    for start in range(0, len(values), TEN):
+        ten = list(values[start : start + TEN])
+        yield ten + ten[:1] * (TEN - len(ten))

@@ -21,7 +21,7 @@ from sqsqlite.sql import moves as sql
 from sqsqlite.store.transaction import Snapshot, Transaction
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract import requests
     from sqsqlite.contract.move_filter import MoveFilter
 

@@ -1,4 +1,6 @@
-"""Rows as values.
+"""Who calls, and by which address they know their queues.
+
+Rows as values.
 
 The queue that an ARN names, in the transaction at hand.
 
@@ -7,14 +9,25 @@ Finding the queue that a request names: by name, URL or ARN, in each operation's
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqsqlite.contract.names import NO_SUCH_QUEUE, queue_name
+from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID, DEFAULT_BASE_URL, NO_SUCH_QUEUE, queue_name
 from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.sql import queues as sql
 from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
     from sqsqlite.contract.message_attributes import MessageAttributeValue
+
+
+class Caller(NamedTuple):
+    """The account whose queues a name means, and what URLs and SenderId (None: the account) are made of."""
+
+    account_id: str = DEFAULT_ACCOUNT_ID
+    sender_id: str | None = None
+    base_url: str = DEFAULT_BASE_URL
+
+
+LOCAL = Caller()
+"""Everything inside this process: no server, no keys."""
 
 
 class Queue(NamedTuple):

@@ -20,11 +20,10 @@ from sqsqlite.errors import (
     QueueNameExists,
 )
 from sqsqlite.sql import queues as sql
-from sqsqlite.store.counts import MINUTE_MS, close_minute
-from sqsqlite.store.transaction import Snapshot, Transaction
+from sqsqlite.store.transaction import MINUTE_MS, Snapshot, Transaction, close_minute
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract import requests
 
 

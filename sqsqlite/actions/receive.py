@@ -18,11 +18,11 @@ from sqsqlite.store.wake import SAFETY_NET, Waiter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract import requests
     from sqsqlite.contract.message_attributes import MessageAttributeValue
     from sqsqlite.contract.receipts import Sealer
-    from sqsqlite.store.jumps import Jumps
+    from sqsqlite.store.clock import Jumps
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 

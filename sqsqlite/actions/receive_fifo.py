@@ -16,7 +16,7 @@ from sqsqlite.actions.dead_letters import Exhausted
 from sqsqlite.actions.queue_rows import Claim, Queue, Receivable, Received
 from sqsqlite.errors import Corrupt, InvalidParameterValue
 from sqsqlite.sql import fifo as sql
-from sqsqlite.store.jumps import Jumps
+from sqsqlite.store.clock import Jumps
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction

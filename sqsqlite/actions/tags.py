@@ -16,7 +16,7 @@ from sqsqlite.sql import queues as sql
 from sqsqlite.store.transaction import Snapshot, Transaction
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract import requests
 
 

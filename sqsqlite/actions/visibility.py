@@ -31,7 +31,7 @@ from sqsqlite.errors import (
 from sqsqlite.sql import messages as sql
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract import requests
     from sqsqlite.store.transaction import Transaction
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any, NoReturn, Self
 
 from sqsqlite import errors
-from sqsqlite.actions.caller import LOCAL, Caller
 from sqsqlite.actions.dispatch import call
 from sqsqlite.actions.opening import open_store
+from sqsqlite.actions.queue_rows import LOCAL, Caller
 from sqsqlite.api.paginate import Paginator
 from sqsqlite.contract import requests, shapes
 from sqsqlite.contract.names import DEFAULT_REGION

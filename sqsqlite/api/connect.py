@@ -3,10 +3,11 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from sqsqlite.actions.caller import LOCAL
 from sqsqlite.actions.opening import open_store
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.api.file import OpenFile
 from sqsqlite.contract.names import DEFAULT_REGION, queue_name
 from sqsqlite.errors import (
@@ -18,6 +19,7 @@ from sqsqlite.errors import (
     StoreError,
 )
 from sqsqlite.store.clock import Clock
+from sqsqlite.store.used_up import raise_used_up
 
 # Loaded by `connect`, or by the method that needs it after `SQS.open`.
 if TYPE_CHECKING:
@@ -75,9 +77,12 @@ def connect(
         ValueError: an option has a value that is not allowed.
     """
     # A program that gives up its rights or its descriptors after this imports nothing later.
-    import sqsqlite.api.queue
-    import sqsqlite.operators.statistics  # noqa: F401
-
+    try:
+        import sqsqlite.api.queue
+        import sqsqlite.operators.statistics  # noqa: F401
+    except OSError as error:
+        raise_used_up(error, Path(path))
+        raise
     return SQS.open(
         path,
         synchronous=synchronous,

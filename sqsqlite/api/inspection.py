@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.api import move_task as _move_task
 from sqsqlite.api.move_task import MoveTask
 from sqsqlite.api.settings import arn_of

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sqsqlite.actions.caller import LOCAL
 from sqsqlite.actions.dispatch import call
 from sqsqlite.actions.move_tasks import find_task, list_tasks, start_message_move_task
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.api.settings import arn_of
 from sqsqlite.contract import requests, shapes
 from sqsqlite.contract.move_filter import MoveFilter

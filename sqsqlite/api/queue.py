@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sqsqlite.actions import bulk
-from sqsqlite.actions.caller import LOCAL
 from sqsqlite.actions.dispatch import call, receive_rows
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.api.inspection import QueueInspection, name_missing_queue
 from sqsqlite.api.message import Message, SentMessage, to_attributes
 from sqsqlite.api.settings import QueueSettings, attribute_texts, attributes_of

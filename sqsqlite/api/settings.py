@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.contract.move_filter import HasArn
 from sqsqlite.contract.names import queue_arn, queue_name
 from sqsqlite.store.store import Store

@@ -12,10 +12,10 @@ from sqsqlite.sql.operators import RENEW_COPY
 from sqsqlite.store import create, migrate
 from sqsqlite.store.backup import check_target, copy_to
 from sqsqlite.store.connections import connect, disconnect
+from sqsqlite.store.damage import findings
 from sqsqlite.store.driver import Connection, dbapi
-from sqsqlite.store.soundness import findings
+from sqsqlite.store.meta import schema_version
 from sqsqlite.store.translate import translate
-from sqsqlite.store.version import schema_version
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store

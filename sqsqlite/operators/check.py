@@ -17,9 +17,8 @@ from sqsqlite.errors import CannotOpen, Corrupt, TargetExists
 from sqsqlite.sql import file as sql
 from sqsqlite.sql import operators as find
 from sqsqlite.store import migrate
-from sqsqlite.store.damage import undecoded
+from sqsqlite.store.damage import findings, undecoded
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.soundness import findings
 from sqsqlite.store.translate import CORRUPT, primary_code
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sqsqlite.sql import operators as sql
 from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract import requests
     from sqsqlite.store.store import Store
 

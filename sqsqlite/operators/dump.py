@@ -37,16 +37,15 @@ from sqsqlite.operators.rescue import (
 )
 from sqsqlite.sql import operators as statements_operations
 from sqsqlite.sql import queues as sql
-from sqsqlite.store.damage import warn_of_damage
-from sqsqlite.store.diagnosis import ODD
+from sqsqlite.store.damage import ODD, warn_of_damage
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.transaction import Snapshot
 from sqsqlite.store.translate import CORRUPT, is_undecodable, primary_code
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
+    from sqsqlite.store.clock import Jumps
     from sqsqlite.store.driver import Connection
-    from sqsqlite.store.jumps import Jumps
     from sqsqlite.store.store import Store
 
 # Attributes of GetQueueAttributes that can't be set.

@@ -18,7 +18,7 @@ from sqsqlite.store.transaction import Snapshot
 from sqsqlite.store.translate import is_undecodable
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.message_attributes import MessageAttributeValue
     from sqsqlite.store.store import Store
 

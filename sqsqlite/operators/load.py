@@ -20,7 +20,7 @@ from sqsqlite.sql import file as sql
 from sqsqlite.sql.operators import RESTORE_DEDUPLICATION, SELECT_BOOKMARK
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.limits import Limits
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction

@@ -11,7 +11,7 @@ from sqsqlite.sql import metrics as statements
 from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.store.store import Store
 
 # Fewer messages in flight make no group noisy.

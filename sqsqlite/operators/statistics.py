@@ -9,7 +9,7 @@ from sqsqlite.sql import queues as sql
 from sqsqlite.store.transaction import Snapshot
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.store.store import Store
 
 _MINUTE_MS = 60_000

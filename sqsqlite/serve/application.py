@@ -15,7 +15,7 @@ from sqsqlite.access.exchange import TARGET, TRACE_ID, Exchange
 from sqsqlite.access.failures import InternalFailure
 from sqsqlite.access.signature import digest_of
 from sqsqlite.actions import queue_rows
-from sqsqlite.actions.caller import Caller
+from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract.message_attributes import TRACE_HEADER, MessageAttributeValue
 from sqsqlite.contract.names import queue_name
 from sqsqlite.contract.requests import ReceiveMessage, SendMessage, StartMessageMoveTask

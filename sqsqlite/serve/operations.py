@@ -12,7 +12,7 @@ from sqsqlite.serve.commits import Commits
 from sqsqlite.serve.polls import Client, Polls
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.requests import Request
     from sqsqlite.contract.responses import ReceiveMessageResponse, Response
     from sqsqlite.store.store import Store

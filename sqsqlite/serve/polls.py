@@ -21,7 +21,7 @@ from sqsqlite.serve.budget import NoRoom
 from sqsqlite.store.wake import Waiter
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.requests import ReceiveMessage
     from sqsqlite.serve.budget import Share
     from sqsqlite.serve.commits import Commits

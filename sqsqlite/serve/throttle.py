@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sqsqlite.access.access import Access
     from sqsqlite.access.exchange import Exchange
     from sqsqlite.access.identity import Identity
-    from sqsqlite.actions.caller import Caller
+    from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.requests import Request, StartMessageMoveTask
 
 

@@ -21,11 +21,11 @@ from sqsqlite.spark.errors import NoFacts
 from sqsqlite.spark.snapshot_folder import snapshot_folder
 from sqsqlite.sql import facts as sql
 from sqsqlite.sql import schema
-from sqsqlite.store import create, driver, meta, mounts
+from sqsqlite.store import create, driver, meta
 from sqsqlite.store.connections import connect, disconnect, uri
 from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.meta import check_version
 from sqsqlite.store.translate import CONSTRAINT, primary_code, translate
-from sqsqlite.store.version import check_version
 
 # Seconds that a report waits for one file. Readers of a WAL do not wait, except while another process recovers it.
 BUSY_TIMEOUT = 5.0
@@ -269,7 +269,7 @@ def _connect(path: Path) -> Connection:
             raise NotAdopted(f"{path}: a SQLite database without queues")
         # A backup has no WAL, so mounts and links do no harm.
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
-            mounts.check(Path(os.path.realpath(path)))
+            create.check(Path(os.path.realpath(path)))
     except BaseException as error:
         disconnect(connection, path)
         if isinstance(error, dbapi.Error):

@@ -125,7 +125,7 @@ ORDER BY id
 """
 
 INSERT_READING = """
--- A forward jump of the clock within the retention period does not shorten it (store/jumps.py).
+-- A forward jump of the clock within the retention period does not shorten it (store/clock.py).
 -- A dead letter keeps its group, so a dead-letter queue can have groups although it has no tenants.
 INSERT INTO temp.reading (epoch_id, queue_key, queue_id, expired_at, has_groups, suspicious_receives)
 SELECT

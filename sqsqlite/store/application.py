@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from sqsqlite.errors import StoreError
 from sqsqlite.store.application_connection import ApplicationConnection
 from sqsqlite.store.connections import Pool
-from sqsqlite.store.descriptors import raise_used_up
 from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.neutral import make_plain, neutral, run
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.transactions import Transactions
 from sqsqlite.store.translate import commit_error, translate
+from sqsqlite.store.used_up import raise_used_up
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection as SQLAlchemyConnection

@@ -1,16 +1,67 @@
-"""Copying a whole file while others use it, so that under the copy's name there is always all of it or nothing."""
+"""The file to oneself: for what must not happen under a process that has it open.
+
+Copying a whole file while others use it, so that under the copy's name there is always all of it or nothing.
+"""
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sqsqlite.errors import CannotOpen, DiskFull, FileInUse, InputOutputError, MissingFolder, TargetExists
-from sqsqlite.store import full
-from sqsqlite.store.connections import uri
+from sqsqlite.store import foreign, used_up
+from sqsqlite.store.beside import make_folder
+from sqsqlite.store.connections import connect, disconnect, uri
 from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.secrecy import tighten_with_keys
-from sqsqlite.store.translate import IOERR, primary_code, translate
+from sqsqlite.store.translate import BUSY, IOERR, primary_code, translate
+from sqsqlite.store.turns import let_go, turnstile_for
+
+# A process that is just closing the file gets this long, in milliseconds.
+PATIENCE_MS = 500
+
+
+@contextmanager
+def alone(path: Path, busy_timeout: float) -> Iterator[Connection]:
+    """A connection that nobody's stands beside, in this process or another. Who opens the file meanwhile waits.
+
+    Args:
+        busy_timeout: seconds to wait for the turn to write.
+
+    Raises:
+        FileInUse: somebody has it open, be it idle.
+        Busy: others kept the turn.
+    """
+    folder = Path(f"{path}-sqs")
+    make_folder(folder)
+    turnstile = turnstile_for(foreign.identity(path), folder)
+    try:
+        with turnstile.taken(busy_timeout):
+            connection = connect(path, synchronous="FULL", busy_timeout=PATIENCE_MS / 1000)
+            try:
+                _exclude(connection, path)
+                yield connection
+            except dbapi.Error as error:
+                raise translate(error, path) from error
+            finally:
+                disconnect(connection, path)
+    finally:
+        let_go(turnstile)
+
+
+def _exclude(connection: Connection, path: Path) -> None:
+    """In WAL mode every open connection keeps a shared lock on the file: the exclusive one is had only when alone."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
+    try:
+        connection.execute("BEGIN EXCLUSIVE")
+    except dbapi.Error as error:
+        if primary_code(error) == BUSY:
+            raise FileInUse(
+                f"{path}: a process has the file open; stop it first (fuser, lsof name it)"
+            ) from error
+        raise
+    connection.execute("ROLLBACK")
 
 
 def copy_to(
@@ -49,13 +100,13 @@ def copy_to(
             tighten_with_keys(partial, connection)
         except dbapi.Error as error:
             # By now SQLite has given the room back that the copy took.
-            if primary_code(error) == IOERR and full.cannot_grow(partial, _size_bytes(connection)):
+            if primary_code(error) == IOERR and used_up.cannot_grow(partial, _size_bytes(connection)):
                 raise DiskFull(f"{target}: a quota or a limit on the size of files is reached") from error
             raise translate(error, target) from error
         size_bytes = _sync(partial)
         _publish(partial, target, replace=replace)
     except OSError as error:
-        kind = DiskFull if error.errno in full.OUT_OF_ROOM else InputOutputError
+        kind = DiskFull if error.errno in used_up.OUT_OF_ROOM else InputOutputError
         raise kind(f"{target}: cannot be written ({error.strerror})") from error
     finally:
         for ending in ("", "-journal", "-wal", "-shm"):

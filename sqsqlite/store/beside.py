@@ -2,20 +2,22 @@
 
 The folder above may be open to others, as /tmp is. So what is found here is looked at before it is used: a link would
 lead to another file of this user's, and a stranger's lock file would keep writers waiting for the stranger.
+
+A file whose descriptor is kept, so that the file can be written when the process may open no more.
 """
 
 import contextlib
 import os
 import stat
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sqsqlite.errors import CannotOpen, DiskFull, ReadOnlyFile
-from sqsqlite.store.descriptors import refuse_used_up
-from sqsqlite.store.full import NO_LINK, OUT_OF_ROOM
 from sqsqlite.store.interrupts import refuse_handlers
+from sqsqlite.store.used_up import NO_LINK, OUT_OF_ROOM, refuse_used_up
 
 # What everybody opens who writes the database.
 _FILES = ("waiting-room", "turn", "ballast")
@@ -231,3 +233,57 @@ def _refuse_foreign(
         f"{path}: belongs to user {found.st_uid}, who is neither root, this user ({os.geteuid()}) nor the owner of "
         f"{_database(folder)} ({like.st_uid}), and no group may write both. {remedy}"
     )
+
+
+class KeptFile:
+    """A file beside the database. No locks may be held on it: closing one descriptor drops those of all.
+
+    After a fork the child uses the descriptor too: nothing depends on its offset. It is closed when the object goes, at
+    the latest.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        # The descriptor and the (device, inode) that it leads to.
+        self._kept: list[tuple[int, tuple[int, int]]] = []
+        weakref.finalize(self, _close, self._kept).atexit = False
+
+    def descriptor(self) -> int:
+        """To write the file that has the name now: opened anew if that is another one than before.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        if self._kept:
+            descriptor, identity = self._kept[0]
+            with contextlib.suppress(FileNotFoundError):
+                if _identity(os.stat(self._path)) == identity == _identity_behind(descriptor):
+                    return descriptor
+        self.close()
+        descriptor = open_beside(self._path, os.O_WRONLY)
+        self._kept.append((descriptor, _identity(os.fstat(descriptor))))
+        return descriptor
+
+    def close(self) -> None:
+        """Keep it no more. Using it again opens it again."""
+        _close(self._kept)
+
+
+def _close(kept: list[tuple[int, tuple[int, int]]]) -> None:
+    """Close what is kept, unless the program has closed it: by now the number may be another file's."""
+    while kept:
+        descriptor, identity = kept.pop()
+        if _identity_behind(descriptor) == identity:
+            os.close(descriptor)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _identity_behind(descriptor: int) -> tuple[int, int] | None:
+    """None: it is closed."""
+    try:
+        return _identity(os.fstat(descriptor))
+    except OSError:
+        return None

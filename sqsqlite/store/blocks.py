@@ -1,26 +1,52 @@
-"""Transactions of the caller's: `with sqs.transaction()`, and what joins one."""
+"""Whose turn a thread's transaction is where several tasks share the thread.
+
+Transactions of the caller's: `with sqs.transaction()`, and what joins one.
+"""
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqsqlite.errors import StoreError, TransactionInProgress, UnsettledBatch
-from sqsqlite.store.counts import write_counts
-from sqsqlite.store.descriptors import raise_used_up
-from sqsqlite.store.diagnosis import ODD
+from sqsqlite.store.damage import ODD
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.file import File
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.neutral import neutral
-from sqsqlite.store.reading import raise_typed
-from sqsqlite.store.tasks import current_task, held_by
-from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transaction import Transaction, raise_typed, write_counts
 from sqsqlite.store.translate import BUSY, primary_code
+from sqsqlite.store.used_up import raise_used_up
 
 if TYPE_CHECKING:
-    # Not loaded where no transaction of the caller's is used.
     from sqsqlite.store.application import Application
+
+
+def current_task() -> Any:
+    """The task that this thread is running now: asyncio's or trio's. None outside of tasks.
+
+    Neither library is imported for it: a program with a running task has done so.
+    """
+    asyncio = sys.modules.get("asyncio")
+    # Not there yet while another thread is importing it.
+    running_loop = getattr(asyncio, "_get_running_loop", None)
+    if asyncio is not None and running_loop is not None and running_loop() is not None:
+        return asyncio.current_task()
+    trio = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_task():
+        return trio.lowlevel.current_task()
+    return None
+
+
+def held_by(owner: Any) -> TransactionInProgress:
+    """The error for a call from anywhere else on the thread than the task that is in a block."""
+    name = owner.get_name() if hasattr(owner, "get_name") else owner.name
+    return TransactionInProgress(
+        f"task {name!r} is inside `with sqs.transaction()` on this thread, and this call is not that task's. Do not "
+        "await inside the block, or call from another thread, which waits for its end: by asyncio.to_thread, say"
+    )
+
 
 R = TypeVar("R")
 

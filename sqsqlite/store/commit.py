@@ -10,12 +10,11 @@ import time
 from collections.abc import Sequence
 
 from sqsqlite.errors import DiskFull, SQSQLiteError, StoreError
-from sqsqlite.store.checkpoints import Wal, begin_wal_again
+from sqsqlite.store.checkpoints import Wal, begin_wal_again, make_room
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.headroom import BALLAST_PIECES
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.line import Commit, Entry, Line
-from sqsqlite.store.space import make_room
 from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.transactions import Transactions
 from sqsqlite.store.translate import BUSY, commit_error, is_full, primary_code, translate

@@ -16,8 +16,8 @@ from sqsqlite.errors import CannotOpen, SQSQLiteError, StoreClosed
 from sqsqlite.store import foreign, wal_files
 from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.interrupts import until_done
+from sqsqlite.store.meta import check_version
 from sqsqlite.store.translate import translate
-from sqsqlite.store.version import check_version
 
 
 class PlainConnection(dbapi.Connection):  # type: ignore[name-defined,misc]

@@ -18,8 +18,8 @@ from weakref import WeakSet
 
 from sqsqlite.errors import CannotOpen, SecondSQLiteCopy, StoreError
 from sqsqlite.store import driver
-from sqsqlite.store.descriptors import USED_UP, none_free, refuse_used_up
 from sqsqlite.store.interrupts import refuse_handlers
+from sqsqlite.store.used_up import USED_UP, none_free, refuse_used_up
 
 Identity = tuple[int, int]
 

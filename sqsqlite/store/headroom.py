@@ -20,11 +20,10 @@ import time
 from pathlib import Path
 
 from sqsqlite.errors import DiskFull
-from sqsqlite.store.beside import make_folder
+from sqsqlite.store.beside import KeptFile, make_folder
 from sqsqlite.store.driver import Connection
-from sqsqlite.store.full import cut_back, size_limit
 from sqsqlite.store.interrupts import refuse_handlers
-from sqsqlite.store.kept_file import KeptFile
+from sqsqlite.store.used_up import cut_back, size_limit
 
 # Bytes. On a small file system a sixteenth of it, but enough for a WAL of some transactions.
 BALLAST = 1024 * 1024

@@ -14,8 +14,8 @@ from typing import Any
 
 from sqsqlite.errors import Busy, CommitInDoubt
 from sqsqlite.store.file import File
+from sqsqlite.store.locks import writer_of
 from sqsqlite.store.transaction import Transaction
-from sqsqlite.store.writer import writer_of
 
 # Operations in one transaction at most: bounds how long the first of them waits for its answer.
 GROUP_LIMIT = 256

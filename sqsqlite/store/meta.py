@@ -1,16 +1,53 @@
-"""The file's own facts: its id, its secret, the offset of its clock, and how that clock has jumped."""
+"""The schema version of a file: what this SQSQLite can work with.
+
+The file's own facts: its id, its secret, the offset of its clock, and how that clock has jumped.
+"""
 
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqsqlite.errors import Corrupt
+from sqsqlite.errors import Corrupt, SchemaTooNew, SchemaTooOld
 from sqsqlite.sql import file as sql
-from sqsqlite.store.clock import Clock, FileClock, WallClock, boot_ns
-from sqsqlite.store.descriptors import refuse_used_up
+from sqsqlite.sql import schema
+from sqsqlite.store.clock import Clock, FileClock, Jumps, WallClock, boot_ns
 from sqsqlite.store.driver import Connection
 from sqsqlite.store.interrupts import refuse_handlers
-from sqsqlite.store.jumps import Jumps
+from sqsqlite.store.used_up import refuse_used_up
+
+
+def schema_version(connection: Any, path: Path) -> int:
+    """The schema version of a file; 0 where none was noted.
+
+    Raises:
+        Corrupt: it is no number.
+    """
+    row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
+    version = 0 if row is None else row[0]
+    if not isinstance(version, int):
+        raise Corrupt(f"{path}: the file is damaged: its schema version is {version!r}: restore a backup")
+    return version
+
+
+def check_version(connection: Any, path: Path) -> None:
+    """Refuse a file of another schema version.
+
+    Raises:
+        SchemaTooOld: `sqsqlite db upgrade` brings it here.
+        SchemaTooNew: a newer SQSQLite wrote it.
+        Corrupt: its version is no number.
+    """
+    version = schema_version(connection, path)
+    if version < schema.SCHEMA_VERSION:
+        raise SchemaTooOld(
+            f"{path}: schema version {version}, this SQSQLite needs {schema.SCHEMA_VERSION}: run "
+            f"`sqsqlite --db {path} db upgrade` (it makes a backup first; --dry-run shows what it would do)"
+        )
+    if version > schema.SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"{path}: schema version {version}, this SQSQLite knows {schema.SCHEMA_VERSION}: install a newer one"
+        )
+
 
 # The wall clock stands off by so much more or less than was noted: set, or a virtual machine was paused.
 DIFFERENCE_NOTED_MS = 1_000

@@ -17,12 +17,11 @@ from sqsqlite.errors import NotAdopted, SchemaTooNew
 from sqsqlite.sql import schema
 from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import create
-from sqsqlite.store.alone import alone
-from sqsqlite.store.backup import copy_to
+from sqsqlite.store.backup import alone, copy_to
 from sqsqlite.store.connections import connect, disconnect
 from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.meta import schema_version
 from sqsqlite.store.translate import translate
-from sqsqlite.store.version import schema_version
 
 if TYPE_CHECKING:
     from alembic.config import Config

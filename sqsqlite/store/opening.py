@@ -9,16 +9,14 @@ from sqsqlite.contract.receipts import Sealer
 from sqsqlite.errors import DiskFull, InputOutputError
 from sqsqlite.store import create, driver, foreign, meta, secrecy
 from sqsqlite.store.beside import make_folder
-from sqsqlite.store.clock import Clock
+from sqsqlite.store.clock import Clock, Jumps
 from sqsqlite.store.connections import LEVELS, Pool, connect, disconnect
 from sqsqlite.store.driver import dbapi
-from sqsqlite.store.file import File
+from sqsqlite.store.file import File, Settings
 from sqsqlite.store.headroom import Headroom
-from sqsqlite.store.jumps import Jumps
-from sqsqlite.store.settings import Settings
+from sqsqlite.store.meta import check_version
 from sqsqlite.store.translate import translate
 from sqsqlite.store.turns import Turnstile, let_go, turnstile_for
-from sqsqlite.store.version import check_version
 
 
 def open_file(

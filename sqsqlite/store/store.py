@@ -1,4 +1,7 @@
-"""One SQLite file, open: reading, writing in group commits, waking, upkeep, the caller's own transactions."""
+"""What is worth knowing and not needed: a set of texts that forgets rather than grows.
+
+One SQLite file, open: reading, writing in group commits, waking, upkeep, the caller's own transactions.
+"""
 
 import contextlib
 import os
@@ -13,24 +16,48 @@ from sqsqlite.errors import StoreError
 from sqsqlite.store.blocks import Blocks
 from sqsqlite.store.clock import Clock
 from sqsqlite.store.commit import GroupCommit
-from sqsqlite.store.descriptors import raise_used_up
-from sqsqlite.store.diagnosis import ODD, damage_behind
+from sqsqlite.store.damage import ODD, damage_behind
 from sqsqlite.store.driver import Connection
-from sqsqlite.store.hints import Hints
+from sqsqlite.store.file import Settings
 from sqsqlite.store.line import Call, Entry
 from sqsqlite.store.neutral import neutral
 from sqsqlite.store.opening import open_file
-from sqsqlite.store.reading import raise_typed, snapshot
-from sqsqlite.store.settings import Settings
-from sqsqlite.store.transaction import Snapshot, Transaction
+from sqsqlite.store.transaction import Snapshot, Transaction, raise_typed, snapshot
 from sqsqlite.store.transactions import Transactions
 from sqsqlite.store.turns import let_go
 from sqsqlite.store.upkeep import Chores, Upkeep
+from sqsqlite.store.used_up import raise_used_up
 from sqsqlite.store.wake import Waker
 
 if TYPE_CHECKING:
-    # Loaded with the first transaction of the caller's.
     from sqsqlite.store.application import Application
+
+
+_COUNT = 4_096
+_CHARACTERS = 512
+
+
+class Hints:
+    """Texts that were added lately, up to 4,096 of up to 512 characters. For any number of threads."""
+
+    def __init__(self) -> None:
+        self._texts: set[str] = set()
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._texts
+
+    def add(self, text: str) -> None:
+        """Remember a text, unless it is long; where there are too many, all others are forgotten."""
+        if len(text) > _CHARACTERS or text in self._texts:
+            return
+        if len(self._texts) >= _COUNT:
+            self._texts.clear()
+        self._texts.add(text)
+
+    def discard(self, text: str) -> None:
+        """Forget a text."""
+        self._texts.discard(text)
+
 
 R = TypeVar("R")
 

@@ -1,12 +1,21 @@
-"""What an operation works with: one write transaction, at one instant."""
+"""What an operation works with: one write transaction, at one instant.
 
-from collections.abc import Callable
-from typing import Any
+The counts of each queue, exact and flat in cost, and the activity of the open minute.
+
+Snapshots to read from, and what an error of the driver's means.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 from sqsqlite.errors import SQSError
-from sqsqlite.store.driver import Connection
+from sqsqlite.sql import queues as sql
+from sqsqlite.store.damage import ODD, damage_behind
+from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.file import File, Settings
 from sqsqlite.store.headroom import Headroom
-from sqsqlite.store.settings import Settings
+from sqsqlite.store.translate import translate
 
 
 class Delta:
@@ -116,3 +125,84 @@ class Transaction(Snapshot):
         earlier = wakes.get(queue_id)
         if earlier is None or visible_at < earlier:
             wakes[queue_id] = visible_at
+
+
+MINUTE_MS = 60_000
+
+
+def write_counts(tx: Transaction) -> None:
+    """Write what the transaction changed: once a queue, right before the commit.
+
+    In a caller's own transaction it follows each operation, so that the caller's savepoints cover it.
+    """
+    if not tx.deltas:
+        return
+    minute_at = tx.now_ms - tx.now_ms % MINUTE_MS
+    for epoch_id, delta in tx.deltas.items():
+        row = (
+            delta.messages,
+            delta.in_flight,
+            delta.delayed,
+            delta.turn,
+            delta.sent,
+            delta.received,
+            delta.deleted,
+            delta.dead_lettered,
+            delta.deduplicated,
+            delta.empty_receives,
+            delta.sent_bytes,
+            epoch_id,
+            minute_at,
+        )
+        if tx.run(sql.ADD_COUNTS, row).rowcount == 0:
+            close_minute(tx, epoch_id, minute_at)
+            tx.execute(sql.ADD_COUNTS, row)
+    tx.deltas.clear()
+
+
+def close_minute(tx: Transaction, epoch_id: int, minute_at: int) -> None:
+    """The open minute becomes history, and `minute_at` is the open one."""
+    tx.execute(sql.CLOSE_MINUTE, {"epoch_id": epoch_id})
+    tx.execute(sql.OPEN_MINUTE, {"epoch_id": epoch_id, "minute_at": minute_at})
+
+
+def raise_typed(file: File, error: Exception, seen: Connection | None = None) -> NoReturn:
+    """Raise an error of the driver's, or an odd one, as what it means; else as it is.
+
+    Args:
+        seen: the snapshot that the operation has seen: by now another may have swept the damage away.
+    """
+    typed = translate(error, file.path) if isinstance(error, dbapi.Error) else error
+    if typed is error:
+        typed = damage_behind(file, error, seen) or error
+    if typed is error:
+        raise error
+    raise typed from error
+
+
+@contextmanager
+def snapshot(file: File) -> Iterator[Snapshot]:
+    """One state of the file, for the length of the block.
+
+    Raises:
+        StoreClosed: the store is closed.
+        StoreError: reading failed.
+    """
+    if file.is_closed:
+        raise file.closed_error()
+    examined: Exception | None = None
+    try:
+        with file.readers.lent() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield Snapshot(connection, file.clock.now_ms(), file.settings)
+            except ODD as error:
+                examined = error
+                raise_typed(file, error, connection if connection.in_transaction else None)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+    except ODD as error:
+        if error is examined:
+            raise
+        raise_typed(file, error)

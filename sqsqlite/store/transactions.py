@@ -3,15 +3,14 @@
 from collections import Counter
 
 from sqsqlite.store import meta, secrecy
+from sqsqlite.store.checkpoints import look_around
 from sqsqlite.store.clock import FileClock
 from sqsqlite.store.connections import PlainConnection
-from sqsqlite.store.counts import write_counts
 from sqsqlite.store.damage import warn_of_damage
 from sqsqlite.store.driver import Connection
 from sqsqlite.store.file import File
 from sqsqlite.store.neutral import run
-from sqsqlite.store.space import look_around
-from sqsqlite.store.transaction import Transaction
+from sqsqlite.store.transaction import Transaction, write_counts
 from sqsqlite.store.upkeep import Upkeep
 from sqsqlite.store.wake import Waker
 

@@ -16,8 +16,8 @@ from sqsqlite.errors import (
     StoreClosed,
     StoreError,
 )
-from sqsqlite.store import descriptors, full, wal_files
-from sqsqlite.store.writer import who_keeps_readers_out, writer_of
+from sqsqlite.store import used_up, wal_files
+from sqsqlite.store.locks import who_keeps_readers_out, writer_of
 
 # Primary result codes of SQLite (the low byte of an extended one).
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB = 5, 6, 8, 10, 11, 13, 14, 15, 26
@@ -74,7 +74,7 @@ def is_full(error: BaseException, path: Path) -> bool:
     """Whether a write to the database at `path` found no room. A quota and `ulimit -f` count: see `full`."""
     # pysqlite3 tells no extended code: there, each IOERR is asked about.
     if getattr(error, "sqlite_errorcode", None) in (IOERR, IOERR_WRITE, IOERR_SHMSIZE):
-        return full.is_out_of_room(path)
+        return used_up.is_out_of_room(path)
     return primary_code(error) == FULL
 
 
@@ -85,8 +85,8 @@ def translate(error: Exception, path: Path) -> Exception:
     found = _TEXTS.get(FULL if is_full(error, path) else primary_code(error))
     if found is not None:
         kind, text = found
-        if kind is CannotOpen and descriptors.are_used_up():
-            return descriptors.none_free(path)
+        if kind is CannotOpen and used_up.are_used_up():
+            return used_up.none_free(path)
         if kind is Busy:
             is_kept_out = primary_code(error) == PROTOCOL
             text += who_keeps_readers_out(path) if is_kept_out else writer_of(path)

@@ -25,8 +25,7 @@ from weakref import ref
 
 from sqsqlite.errors import Busy, StoreError, TransactionInProgress
 from sqsqlite.store.interrupts import Signal, refuse_handlers, until_done
-from sqsqlite.store.record_lock import RecordLock, fcntl
-from sqsqlite.store.writer import is_stopped, is_writer, writer_of
+from sqsqlite.store.locks import RecordLock, fcntl, is_stopped, is_writer, writer_of
 
 # Seconds after which a thread that waits for another's turn looks again, should the word have been lost.
 LOOK_AGAIN = 0.05

@@ -16,8 +16,7 @@ from sqsqlite.store.checkpoints import checkpoint
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.file import File
 from sqsqlite.store.interrupts import Signal
-from sqsqlite.store.reading import snapshot
-from sqsqlite.store.transaction import Snapshot, Transaction
+from sqsqlite.store.transaction import Snapshot, Transaction, snapshot
 
 R = TypeVar("R")
 

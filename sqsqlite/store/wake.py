@@ -20,8 +20,8 @@ from sqsqlite.errors import StoreError
 from sqsqlite.store.beside import share_socket
 from sqsqlite.store.clock import Event
 from sqsqlite.store.file import File
-from sqsqlite.store.full import NO_LINK
 from sqsqlite.store.interrupts import Signal, refuse_handlers
+from sqsqlite.store.used_up import NO_LINK
 
 # Seconds between two looks at data_version: as the safety net, and where it is all there is.
 SAFETY_NET = 0.05

@@ -17,10 +17,10 @@ from weakref import WeakSet
 
 from sqsqlite.errors import CannotOpen
 from sqsqlite.store import foreign
-from sqsqlite.store.descriptors import USED_UP
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.neutral import run
+from sqsqlite.store.used_up import USED_UP
 
 # Source: SQLite, "Database File Format", section 4.
 HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24

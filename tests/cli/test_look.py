@@ -3,7 +3,7 @@
 import pytest
 
 import sqsqlite
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.operators.inspect import last_messages
 
 

@@ -13,7 +13,7 @@ import pytest
 import sqsqlite
 from sqsqlite import errors
 from sqsqlite.store import migrate
-from sqsqlite.store.alone import alone
+from sqsqlite.store.backup import alone
 from tests.store.full_disks import fill_by_another_program, small_disk
 
 # Upgrades the file argv[1] by the revisions of the folder argv[2]; the revision itself stops the process.

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import sqsqlite
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.cli.failures import EXIT_CODES
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.operators.check import check

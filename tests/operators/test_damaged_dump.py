@@ -3,7 +3,7 @@
 import pytest
 
 import sqsqlite
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.operators.dump import dump
 from sqsqlite.operators.dump_lines import DumpedMessage, DumpEnd, encode
 from sqsqlite.operators.load import load

@@ -5,10 +5,10 @@ import logging
 import pytest
 
 from sqsqlite import errors
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.operators.check import check
 from sqsqlite.operators.inspect import last_messages, messages
-from sqsqlite.store import diagnosis
+from sqsqlite.store import damage as store_damage
 from tests.store.waiting import Task
 
 BROKEN = "UPDATE sqs_messages SET body = CAST(x'ff66' AS TEXT) WHERE id = {id}"
@@ -221,8 +221,8 @@ def test_a_move_task_ends_beside_a_damaged_message(sqs, clock, fifo, statement, 
 def test_a_sound_file_is_looked_through_once_for_an_odd_error(sqs, queue, monkeypatch):
     """A bug of ours, say: the whole file is read, however large it is."""
     looks = []
-    look = diagnosis._damage
-    monkeypatch.setattr(diagnosis, "_damage", lambda connection: looks.append(look(connection)))
+    look = store_damage._damage
+    monkeypatch.setattr(store_damage, "_damage", lambda connection: looks.append(look(connection)))
     with pytest.raises(TypeError, match="a slip"), sqs._store.reading():
         raise TypeError("a slip")
     assert looks == [None]

@@ -10,7 +10,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.operators import dump_lines, load
 from sqsqlite.operators.check import check
 from sqsqlite.operators.dump import dump
@@ -21,7 +21,7 @@ from tests.store.waiting import until
 KILLED = """
 import os, signal, sys
 from sqsqlite.operators import load
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.actions.opening import open_store
 load.BATCH_MESSAGES = 10
 kill = lambda done: done.messages == 30 and os.kill(os.getpid(), signal.SIGKILL)

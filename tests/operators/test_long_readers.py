@@ -3,7 +3,7 @@
 import pytest
 
 import sqsqlite
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.operators.dump import dump
 from sqsqlite.store import upkeep
 from sqsqlite.store.checkpoints import RESTART_ABOVE, checkpoint

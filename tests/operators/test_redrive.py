@@ -3,8 +3,8 @@
 import pytest
 
 from sqsqlite import errors
-from sqsqlite.actions.caller import LOCAL
 from sqsqlite.actions.move_tasks import start_message_move_task
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.contract.requests import StartMessageMoveTask
 from sqsqlite.operators.dead_letters import PlannedMove, plan

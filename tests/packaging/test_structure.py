@@ -43,6 +43,7 @@ HEAVY = {
 PUBLIC = {
     "sqsqlite",
     "sqsqlite.errors",
+    "sqsqlite.operators.installed",  # how to install an extra, for hints
     "sqsqlite.serve.endpoint",
     # SQS's own rules, for help texts and for commands made from the fields of the requests.
     "sqsqlite.contract.fifo_only",

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import sqsqlite
-from sqsqlite.actions.caller import LOCAL
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.operators.inspect import last_messages, messages
 
 STEPS_A_TICK = 50

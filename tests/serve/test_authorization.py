@@ -19,7 +19,7 @@ from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.access.keys import add_key, remove_key
 from sqsqlite.access.rules import Rules
 from sqsqlite.access.sessions import make_session
-from sqsqlite.actions.caller import Caller
+from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract.policy import read_policy
 from sqsqlite.contract.policy_permissions import GRANTABLE, OWNER_ONLY
 from sqsqlite.contract.requests import SendMessage

@@ -10,7 +10,7 @@ import sqsqlite
 from sqsqlite import errors
 from sqsqlite.operators import backup as backups
 from sqsqlite.spark.facts import take_facts
-from sqsqlite.store import migrate, mounts
+from sqsqlite.store import create, migrate
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 
@@ -131,19 +131,19 @@ def test_mount_of_a_path_is_the_longest_and_latest():
 42 41 0:42 / /srv/my\040queues rw,relatime shared:7 - fuse.grpcfuse grpcfuse rw,user_id=0
 43 41 254:0 /q.db /srv/q.db rw - ext4 /dev/vda rw
 """
-    assert mounts.mount_of(Path("/home/q.db"), lines) == (b"/", "ext4")
-    assert mounts.mount_of(Path("/srv2/q.db"), lines) == (b"/", "ext4")
-    assert mounts.mount_of(Path("/srv/o.db"), lines) == (b"/srv", "virtiofs")
-    assert mounts.mount_of(Path("/srv/my queues/o.db"), lines) == (b"/srv/my queues", "fuse.grpcfuse")
-    assert mounts.mount_of(Path("/srv/q.db"), lines) == (b"/srv/q.db", "ext4")
-    assert mounts.mount_of(Path("/srv/q.db"), b"") == (b"", "")
+    assert create.mount_of(Path("/home/q.db"), lines) == (b"/", "ext4")
+    assert create.mount_of(Path("/srv2/q.db"), lines) == (b"/", "ext4")
+    assert create.mount_of(Path("/srv/o.db"), lines) == (b"/srv", "virtiofs")
+    assert create.mount_of(Path("/srv/my queues/o.db"), lines) == (b"/srv/my queues", "fuse.grpcfuse")
+    assert create.mount_of(Path("/srv/q.db"), lines) == (b"/srv/q.db", "ext4")
+    assert create.mount_of(Path("/srv/q.db"), b"") == (b"", "")
 
 
 def test_folder_that_other_machines_share_is_warned_of(path, tmp_path, monkeypatch):
     """A file system of that kind needs a second machine; the kernel's word for it is enough."""
     table = tmp_path / "mountinfo"
     table.write_bytes(b"22 1 0:40 / / rw - 9p host rw,trans=virtio\n")
-    monkeypatch.setattr(mounts, "MOUNTS", table)
+    monkeypatch.setattr(create, "MOUNTS", table)
     with pytest.warns(RuntimeWarning, match=r"queues.db: lies on 9p, .* one machine only"):
         sqsqlite.connect(path).close()
     sqsqlite.connect(path).close()  # once is enough
@@ -151,7 +151,7 @@ def test_folder_that_other_machines_share_is_warned_of(path, tmp_path, monkeypat
 
 def test_system_without_a_list_of_mounts_opens_files(path, tmp_path, monkeypatch):
     """macOS and Windows have none."""
-    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "none")
+    monkeypatch.setattr(create, "MOUNTS", tmp_path / "none")
     sqsqlite.connect(path).close()
 
 

@@ -85,11 +85,11 @@ sys.stdin.readline()
 # The system refuses every lock: what a network file system without a lock service does.
 WITHOUT_LOCKS = """
 import errno, types
-from sqsqlite.store import record_lock, turns
+from sqsqlite.store import locks, turns
 def lockf(descriptor, operation):
     raise OSError(errno.ENOLCK, "No locks available")
-real = record_lock.fcntl
-record_lock.fcntl = types.SimpleNamespace(**{**vars(real), "lockf": lockf})
+real = locks.fcntl
+locks.fcntl = types.SimpleNamespace(**{**vars(real), "lockf": lockf})
 import sqsqlite
 with sqsqlite.connect(sys.argv[1]) as sqs:
     for number in range(20):

@@ -1,6 +1,6 @@
 """The set that forgets."""
 
-from sqsqlite.store.hints import Hints
+from sqsqlite.store.store import Hints
 
 
 def test_text_is_there_until_it_is_discarded():

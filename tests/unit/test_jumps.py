@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqsqlite.store.jumps import MOST_JUMPS, Jump, Jumps
+from sqsqlite.store.clock import MOST_JUMPS, Jump, Jumps
 
 FIRST_MS = 1_800_000_000_000
 RETENTION = 60
