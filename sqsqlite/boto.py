@@ -1,8 +1,8 @@
 """A real boto3 client or resource, answered in process: no server, no socket, no credentials.
 
-botocore emits `before-call` once a request is validated and serialized; whoever answers that event takes the place of
-the network. So everything before it (parameter validation, paginators, the user's own handlers) and after it (modelled
-exceptions, resources) is boto3's own.
+botocore emits `before-call` once a request is validated and serialized; the handler that answers the event takes the
+place of the network. So everything before it (parameter validation, paginators, the user's own handlers) and after it
+(modelled exceptions, resources) is boto3's own.
 """
 
 import asyncio
@@ -60,12 +60,12 @@ def client(
     Its configuration is its own: profiles, credentials and endpoints in files and environment variables don't count.
 
     Args:
-        path: the file, made if there is none.
+        path: the file; made if it does not exist.
         region_name: boto3's name for the option `region`.
         options: those of `sqsqlite.connect`.
 
     Raises:
-        TypeError: another option, or `region` beside `region_name`.
+        TypeError: another option, or `region` together with `region_name`.
         StoreError, ValueError: as `sqsqlite.connect`.
         ModuleNotFoundError: boto3 is not installed.
     """
@@ -95,7 +95,7 @@ def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[Options]
     Args:
         target: a boto3, botocore or aiobotocore client for SQS, a boto3 SQS resource, or a session: then the SQS
             clients made from it afterwards.
-        path: the file, made if there is none.
+        path: the file; made if it does not exist.
         options: those of `sqsqlite.connect`.
 
     Raises:

@@ -181,7 +181,7 @@ class InvalidMessageContents(SQSError):
 
 
 class MessageNotInflight(SQSError):
-    """The handle's timeout ended or a newer receive replaced it: there is no timeout to change."""
+    """The handle's timeout ended or a newer receive replaced it, so it has no timeout to change."""
 
     query_code = "AWS.SimpleQueueService.MessageNotInflight"
 
@@ -419,7 +419,7 @@ class NotADatabase(StoreError):
 
 
 class NotAdopted(StoreError):
-    """The file is a SQLite database of somebody else's.
+    """The file is another application's SQLite database.
 
     What to do: check the path; `adopt=True` adds the queue's tables and leaves the others alone.
     """
@@ -449,7 +449,7 @@ class CannotOpen(StoreError):
 
 
 class DiskFull(StoreError):
-    """There is no room to write; nothing of the operation was kept.
+    """The disk is full; nothing of the operation was kept.
 
     What to do: receive and delete messages, which still works, or free space on the disk.
     """
@@ -458,7 +458,7 @@ class DiskFull(StoreError):
 class Busy(StoreError):
     """Others were writing for the whole of `busy_timeout`; nothing was done.
 
-    What to do: repeat, and look for a transaction that somebody leaves open.
+    What to do: repeat, and look for a transaction that stays open.
     """
 
 

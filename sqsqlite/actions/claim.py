@@ -39,7 +39,8 @@ def next_room(tx: "Transaction", queue: Queue) -> int:
 def promote(tx: "Transaction", queue: Queue) -> None:
     """Let messages whose delay or timeout has ended be claimed again: up to 10,000, 1,000 where they draw turns.
 
-    All at once, since the claim goes by age: of those that end together, one left behind may be the oldest. Those
+    All at once, since the claim goes by age: of the messages that end together, one left behind may be the oldest.
+        Those
     beyond retention go first: else which of the others come would depend on whether they were swept already.
     """
     sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx), sweep.CHUNK_ROWS)
@@ -66,7 +67,7 @@ def claim(
     """Claim up to `max_messages` visible messages, hide them for `visibility_timeout_seconds`, and read them.
 
     Args:
-        attributes: False: nobody asked for any, so sender, group, trace header and user attributes stay unread.
+        attributes: False: the request asks for none, so sender, group, trace header and user attributes stay unread.
 
     Returns:
         None: a thousand stood in the way and are dealt with; there may be others behind them.
@@ -151,7 +152,7 @@ def _fix(
         expired = [found for found in claims if found.sent_at <= expired_at]
         live = [found for found in claims if found.sent_at > expired_at]
         if target is not None and limit is not None:
-            # Without a target (there is no such queue any more) exhausted messages stay receivable here.
+            # Without a target (the queue was deleted) exhausted messages stay receivable here.
             exhausted = [found for found in live if found.queue_receive_count > limit]
             live = [found for found in live if found.queue_receive_count <= limit]
             if exhausted:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
 
-# What reading a row can raise that breaks its schema, beside the driver's own errors.
+# What reading a row that breaks its schema can raise, besides the driver's own errors.
 ERRORS = (dbapi.Error, TypeError, ValueError, LookupError, AttributeError)
 UUID_BYTES = MD5_BYTES = 16
 _OPTIONAL = ("sender_id", "group_id", "trace_header", "attributes")

@@ -153,7 +153,7 @@ def _count(tx: "Transaction", source: Queue, target: Queue, count: int, in_fligh
 
 
 def sources(tx: "Transaction", claims: Sequence[Claim]) -> dict[int, str]:
-    """Lease id -> ARN of the queue the message was moved from, for those that were."""
+    """Lease id -> ARN of the queue the message was moved from, for the moved ones."""
     found = {}
     for claim in claims:
         row = tx.execute(sql.SELECT_DEAD_LETTER, (claim.id,)).fetchone()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> bool:
     """Delete each message whose receipt is its latest and whose timeout still runs. True: that was all of them.
 
-    When it was not, the others are told apart by `classify`: a message just deleted here is simply gone.
+    When it was not, `classify` tells the others apart: a message just deleted here is gone.
     """
     epoch_id, now_ms = queue.epoch_id, tx.now_ms
     group_keys = _group_keys(tx, queue, receipts) if queue.fifo else {}
@@ -102,7 +102,7 @@ def _forget(tx: "Transaction", queue: Queue, ids: list[tuple[int]], count: int) 
 def delete_message(tx: "Transaction", request: "requests.DeleteMessage", caller: "Caller") -> Empty:
     """Delete a received message, if the handle is of its latest receive and the timeout still runs.
 
-    A message that is gone already is no error. compat="aws" deletes by any handle, as Amazon's standard queues do.
+    A message that is gone already is not an error. compat="aws" deletes by any handle, as Amazon's standard queues do.
     Neither holds inside a transaction of the caller's: there the delete succeeds only if it deletes.
 
     Raises:
@@ -130,7 +130,7 @@ def delete_message_batch(
             receipts.append((entry, receipt_of(tx, queue, entry.receipt_handle)))
         except SQSError as error:
             failures[entry.id] = error
-    # One by one in a caller's transaction: what was deleted by this very batch is told apart from what was gone before.
+    # One by one in a caller's transaction: that tells messages deleted by this batch from those gone before.
     if tx.is_callers or not delete_all_current(tx, queue, [receipt for _, receipt in receipts]):
         for entry, receipt in receipts:
             try:
@@ -150,7 +150,7 @@ def delete_many(
     """Delete the messages of any number of handles: all of them, or none and the first one's error.
 
     Args:
-        missing_ok: in a caller's transaction, too, a message that is gone is no error.
+        missing_ok: in a caller's transaction, too, a message that is gone is not an error.
 
     Raises:
         as `delete_message`; the place in `handles`, from 0, stands before the message.
@@ -191,7 +191,7 @@ def _is_late_delete(
 ) -> bool:
     """Whether a handle that matched no running lease deletes all the same: Amazon's softer way.
 
-    False: the message is gone, which is no error outside a transaction of the caller's.
+    False: the message is gone, which is not an error outside a transaction of the caller's.
 
     Raises:
         LostMessage: it does not.

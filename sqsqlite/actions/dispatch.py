@@ -44,7 +44,7 @@ READS: dict[type, Callable[..., Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One operation, as those who observe the store hear of it after it was answered.
+    """One operation, as the store's observers get it after the answer.
 
     Attributes:
         action: SQS's name of it.

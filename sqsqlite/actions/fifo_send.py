@@ -79,7 +79,7 @@ def append(
 
 
 class _Fresh:
-    """A message that is no duplicate."""
+    """A message that is not a duplicate."""
 
     __slots__ = ("deduplication_id", "lease_id", "message", "message_id")
 
@@ -171,6 +171,6 @@ def delay_again(tx: "Transaction", queue_id: int, epoch_id: int, old_seconds: in
     changed = {lease_id for lease_id, _ in rows}
     for group_key in dict.fromkeys(group_key for _, group_key in rows):
         head_id, visible_at = tx.execute(sql.SELECT_HEAD, (group_key,)).fetchone()
-        # A group whose head stays as it is keeps its place among those that wait.
+        # A group whose head stays as it is keeps its place among the waiting groups.
         if head_id in changed:
             groups.release(tx, queue_id, group_key, visible_at)

@@ -64,7 +64,7 @@ def change(tx: "Transaction", queue: Queue, lease_id: int, visible_at: int) -> N
 
 
 def release(tx: "Transaction", queue_id: int, group_key: int, visible_at: int) -> None:
-    """The group can be received from at `visible_at`: at once, it stands behind those that wait already."""
+    """The group can be received from at `visible_at`: at once, it stands behind the groups that wait already."""
     head_visible_at = max(visible_at, tx.now_ms)
     tx.execute(sql.SET_GROUP_HEAD, (head_visible_at, group_key))
     tx.wake(queue_id, head_visible_at)

@@ -45,10 +45,10 @@ class LoadedMessage(NamedTuple):
 
 
 def append_loaded(tx: "Transaction", queue: Queue, loaded: Sequence[LoadedMessage]) -> None:
-    """Store the messages in a queue, in order, behind those that are there.
+    """Store the messages in a queue, in order, behind the messages there.
 
     In the activity they count as sent: this queue did not have them before. On a FIFO queue they get new sequence
-    numbers, above those that they had and those that were given here.
+    numbers, above the numbers that they had and those given here.
 
     Raises:
         DiskFull: too little room is left; nothing was written.
@@ -136,6 +136,6 @@ def _move(tx: "Transaction", source: Source) -> dead_letters.Move:
 
 
 def _queue_id(tx: "Transaction", arn: str) -> int:
-    """The id of the queue of that name in this file; 0, which no queue has, where there is none."""
+    """The id of the queue of that name in this file; 0, which no queue has, where the file has no such queue."""
     queue = find_queue(tx, arn)
     return 0 if queue is None else queue.id

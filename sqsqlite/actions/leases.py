@@ -78,7 +78,7 @@ def divided(
 ) -> tuple[list[str], list[BatchResultErrorEntry]]:
     """The ids of what succeeded and the answers to what failed, each in the request's order.
 
-    A caller's transaction remembers the failures: it does not commit before the caller has said to have seen them.
+    A caller's transaction remembers the failures: it commits only after the caller has accepted them.
     """
     successful = [entry.id for entry in entries if entry.id not in failures]
     failed = [failure(entry.id, failures[entry.id]) for entry in entries if entry.id in failures]

@@ -60,7 +60,7 @@ class Choice(NamedTuple):
     """What a chunk moves, by destination, and how far it comes.
 
     Attributes:
-        failure_reason: why the first of those that have nowhere to go has to stay.
+        failure_reason: why the first message without a destination has to stay.
         cursor: time of sending, or FIFO the group's key, and row id of the last message looked at.
         is_last: nothing is behind it.
     """
@@ -181,7 +181,7 @@ def _front(
         "now_ms": at.now_ms,
         "limit": wanted,
     }
-    # Those that stayed before the cursor may have been received since.
+    # The messages left before the cursor may have been received since.
     if after_id and at.execute(sql.FIND_HIDDEN_BEFORE, bounds).fetchone() is not None:
         return [], True
     listed = [Movable(*row) for row in at.execute(sql.LIST_MOVABLE_OF_GROUP, bounds).fetchall()]
@@ -194,7 +194,7 @@ def _front(
 
 
 def _wanted(at: Snapshot, route: Route, messages: Sequence[Movable]) -> set[int]:
-    """Ids of those that are visible, were there at the start, and meet the conditions."""
+    """Ids of the messages that are visible, were there at the start, and meet the conditions."""
     expired_at = route.expired_at
     found = {
         message.id for message in messages if message.visible_at <= at.now_ms and message.sent_at > expired_at

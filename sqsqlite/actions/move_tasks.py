@@ -42,8 +42,8 @@ def start_message_move_task(
         move_filter: take only some of them. Ours: SQS has no such parameter.
 
     Raises:
-        ResourceNotFoundException: there is no such source or destination.
-        InvalidParameterValue: the source is nobody's dead-letter queue, or has a task already; the destination is the
+        ResourceNotFoundException: the source or the destination does not exist.
+        InvalidParameterValue: the source is not a dead-letter queue, or has a task already; the destination is the
             source, or of the other type.
         OverLimit: 100 tasks of the account are active.
     Source: API_StartMessageMoveTask.
@@ -132,7 +132,7 @@ def list_message_move_tasks(
     """The latest tasks of a source, the newest first: one unless MaxResults says more.
 
     Raises:
-        ResourceNotFoundException: there is no such queue.
+        ResourceNotFoundException: the queue does not exist.
     Source: API_ListMessageMoveTasks.
     """
     return ListMessageMoveTasksResponse(results=[entry for _, entry in list_tasks(snapshot, request, caller)])
@@ -199,7 +199,7 @@ def cancel_message_move_task(
 
 
 def find_task(at: Snapshot, handle: str) -> ListMessageMoveTasksResultEntry | None:
-    """The task of a handle, also one that is over; None: it is no longer known.
+    """The task of a handle, also one that is over; None: this file no longer knows it.
 
     Raises:
         InvalidParameterValue: the handle is none.
@@ -210,7 +210,7 @@ def find_task(at: Snapshot, handle: str) -> ListMessageMoveTasksResultEntry | No
 
 
 def list_origins(at: Snapshot, source_arn: str, caller: "Caller") -> list[str]:
-    """The ARNs of the queues where the messages in a dead-letter queue died; none if there is no such queue."""
+    """The ARNs of the queues where the messages in a dead-letter queue died; empty if the queue does not exist."""
     try:
         source = queue_rows.find(at, source_arn, caller)
     except QueueDoesNotExist:

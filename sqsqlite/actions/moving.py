@@ -59,7 +59,7 @@ def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Seq
 def _with_groups(
     tx: "Transaction", source: Queue, messages: Sequence[Movable]
 ) -> tuple[Sequence[Movable], list[tuple[int, str]]]:
-    """The messages that can be moved, and (place, group) of those that have a group."""
+    """The messages that can be moved, and (place, group) of the messages that have a group."""
     listed = {"ids": json.dumps([message.id for message in messages])}
     try:
         rows = tx.execute(sql.LIST_GROUPS, listed).fetchall()
@@ -152,7 +152,7 @@ def _count(tx: "Transaction", source: Queue, destination: Queue, messages: Seque
     left.messages -= count
     left.deleted += count
     for message in messages:
-        # Hidden by its row, visible by the clock: nobody has promoted it.
+        # Hidden by its row, visible by the clock: no claim has promoted it yet.
         if message.visible_at:
             left.in_flight -= message.was_received
             left.delayed -= not message.was_received
@@ -202,7 +202,7 @@ def first_due_at(rate: int | None, now_ms: int) -> int:
 
 
 def next_move_at(at: Snapshot, worker: bytes) -> int | None:
-    """When `worker` has a chunk to do; None: there is no unfinished task."""
+    """When `worker` has a chunk to do; None: every task is finished."""
     return min((task.free_at(worker) for task in _unfinished(at)), default=None)
 
 

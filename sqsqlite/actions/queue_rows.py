@@ -54,7 +54,7 @@ QUEUE_COLUMNS = 8
 
 
 class Receivable(NamedTuple):
-    """What a receive needs beside the queue: its own settings, its counts, and the next instant of a hidden message."""
+    """What a receive needs besides the queue: its settings, its counts, and the next instant of a hidden message."""
 
     receive_message_wait_time_seconds: int
     visibility_timeout_seconds: int
@@ -72,7 +72,7 @@ class Receivable(NamedTuple):
 
     @property
     def next_at(self) -> int | None:
-        """The instant from which a standard queue may have something to claim; None: not before somebody sends."""
+        """The instant from which a standard queue may have something to claim; None: not before the next send."""
         return 0 if self.messages > self.in_flight + self.delayed else self.next_visible_at
 
 
@@ -89,7 +89,7 @@ class Claim(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A row of `sqs_messages`; the last four only where somebody asked for attributes."""
+    """A row of `sqs_messages`; the last four only where the request asks for attributes."""
 
     id: int
     message_id: bytes
@@ -106,7 +106,7 @@ class Received(NamedTuple):
 
     Attributes:
         source_arn: the queue that it was moved from, if it was.
-        attributes: its own, where somebody asked for attributes and it has some.
+        attributes: its own, where the request asks for attributes and it has some.
         deduplication_id: of FIFO queues; their sequence is the row id.
         received_at: of the receive that is answered again; None: it is received now.
     """

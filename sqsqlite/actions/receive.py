@@ -57,7 +57,7 @@ class Found(NamedTuple):
 def receive_message(store: "Store", request: "requests.ReceiveMessage", caller: "Caller") -> Found | None:
     """Receive up to MaxNumberOfMessages, waiting up to WaitTimeSeconds for the first. None: there was none.
 
-    Inside a transaction of the caller's there is no waiting: no other process could send meanwhile.
+    Inside a transaction of the caller's it does not wait: no other process could send meanwhile.
 
     Raises:
         QueueDoesNotExist: no queue has this URL, also when it is deleted during the wait.
@@ -76,7 +76,7 @@ def receive_message(store: "Store", request: "requests.ReceiveMessage", caller: 
 
 
 class Look(NamedTuple):
-    """What a receive would find. `next_at`: when there may be something to claim; None: not before somebody sends."""
+    """What a receive would find. `next_at`: when there may be something to claim; None: not before the next send."""
 
     queue: Queue
     wait_seconds: int
@@ -178,7 +178,7 @@ def claim(
 ) -> tuple[Found | None, int | None]:
     """One claim, without waiting: what it brings, and if that is nothing, when to try again.
 
-    AT_ONCE: there may be something to claim. None: when somebody has sent.
+    AT_ONCE: there may be something to claim. None: after the next send.
     """
     queue, state = queue_rows.find_to_receive(tx, request.queue_url, caller)
     _check(queue, request)
@@ -257,7 +257,7 @@ def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
 
 
 def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", caller: "Caller") -> bool:
-    """Whether anything is visible still, now that what has expired is deleted: an empty queue is no error."""
+    """Whether anything is visible still, now that what has expired is deleted: an empty queue is not an error."""
     queue, state = queue_rows.find_to_receive(tx, request.queue_url, caller)
     delta = tx.delta(queue.epoch_id)
     hidden = state.in_flight + state.delayed + delta.in_flight + delta.delayed

@@ -45,7 +45,7 @@ class _Walk:
         self._target: Queue | None = None
 
     def target_of(self, found: Front) -> Queue | None:
-        """The dead-letter queue, if the message is exhausted; where there is no such queue it stays receivable."""
+        """The dead-letter queue, if the message is exhausted; without that queue it stays receivable."""
         limit = self._state.max_receive_count
         if limit is None or found.queue_receive_count < limit:
             return None
@@ -55,7 +55,7 @@ class _Walk:
 
 
 def next_at(execute: Any, queue: Queue, jumps: Jumps) -> int | None:
-    """The instant from which there may be something to receive; None: not before somebody sends.
+    """The instant from which there may be something to receive; None: not before the next send.
 
     Where the oldest message ends its retention it may free its group, in flight or not.
     """
@@ -135,10 +135,10 @@ def with_deduplication_ids(
 def _up_to_damage(
     tx: "Transaction", queue: Queue, rows: list[Any], found: list[Received], *, hidden: bool
 ) -> list[Received]:
-    """Those that stand before the first damaged message of their group.
+    """The messages before the first damaged one of their group.
 
-    The damaged one stays in flight and holds up its group, as a message does that nobody deletes. Those behind it keep
-    their place and their receive counts: nobody has seen them.
+    The damaged one stays in flight and holds up its group, as a message does that is never deleted. The messages
+    behind it keep their place and their receive counts: no consumer has seen them.
     """
     readable = {one.claim.id for one in found}
     group_keys = {
@@ -266,7 +266,7 @@ def replay(
 def _as_noted(
     tx: "Transaction", queue: Queue, attempt_id: str, lease_id: int, token: str, visible_at: int
 ) -> Any:
-    """The lease's row, if the message is there yet and nobody has touched it since the attempt was answered."""
+    """The lease's row, if the message is still there and untouched since the attempt was answered."""
     row = tx.execute(sql.SELECT_ATTEMPTED_LEASE, (lease_id, queue.epoch_id)).fetchone()
     gone = row is None or row[2] is None or row[5] <= queue.expired_at(tx)
     if gone or row[2].hex() != token or row[8] != visible_at:

@@ -76,7 +76,7 @@ def _give_back(tx: "Transaction") -> bool:
 
 
 def _sweep_epoch(tx: "Transaction", epoch_id: int) -> None:
-    """A chunk of an epoch that nobody can reach; the last chunk takes the epoch itself."""
+    """A chunk of an epoch that no queue has any more; the last chunk takes the epoch itself."""
     if len(_delete(tx, epoch_id, _FOREVER, CHUNK_ROWS)) == CHUNK_ROWS:
         return
     chunk = {"epoch_id": epoch_id, "limit": CHUNK_ROWS}

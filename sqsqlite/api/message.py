@@ -102,7 +102,7 @@ class Message:
         `connection=`, this succeeds only if it deletes: else it raises, and the rows written there roll back with it.
 
         Args:
-            missing_ok: inside a transaction, too, a message that is gone is no error.
+            missing_ok: inside a transaction, too, a message that is gone is not an error.
             connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
 
         Raises:

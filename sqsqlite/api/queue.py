@@ -154,7 +154,7 @@ class Queue(QueueInspection):
 
         Args:
             messages: of this queue, or their receipt handles.
-            missing_ok: inside a transaction of the caller's, too, a message that is gone is no error.
+            missing_ok: inside a transaction of the caller's, too, a message that is gone is not an error.
             connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
 
         Raises:

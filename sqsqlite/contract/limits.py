@@ -1,4 +1,4 @@
-"""Every quota of SQS in one table, and the table without those that exist for AWS's sake alone.
+"""Every quota of SQS in one table, and the table without the quotas that exist only for AWS's sake.
 
 Source, unless stated: developer guide, "Amazon SQS quotas"; API_SetQueueAttributes for queue attributes.
 """

@@ -24,7 +24,7 @@ _match_arn = re.compile(
     rf"arn:[a-z-]+:sqs:(?P<region>[a-z0-9-]+):(?P<account>\d{{12}}):(?P<name>{_NAME})", re.ASCII
 ).fullmatch
 
-# Longer texts are read anew each time: whoever sends them would decide how much memory the cache takes.
+# Longer texts are read anew each time: else a client would decide how much memory the cache takes.
 _CACHED_CHARACTERS = 512
 
 

@@ -53,7 +53,10 @@ def check_batch(entry_type: str, entries: Sequence[Entry], limits: Limits) -> No
     """Check the shape of a batch, in SQS's order: empty, too many, ids well formed, ids distinct.
 
     Raises:
-        EmptyBatchRequest, TooManyEntriesInBatchRequest, InvalidBatchEntryId, BatchEntryIdsNotDistinct: as they say.
+        EmptyBatchRequest: the batch has no entries.
+        TooManyEntriesInBatchRequest: it has more than ten, or than `limits` allow.
+        InvalidBatchEntryId: an id has other characters, or more than 80.
+        BatchEntryIdsNotDistinct: two entries have one id.
     Source: API_SendMessageBatch, Errors.
     """
     if not entries:
@@ -83,7 +86,7 @@ def check_count_of_names(parameter: str, names: Collection[str] | None, limits: 
     """Check the length of a list of attributes or tags, which SQS does not bound.
 
     Raises:
-        InvalidParameterValue: so many that to look at each would keep others waiting.
+        InvalidParameterValue: more names than `limits` allow: looking at each would keep others waiting.
     """
     if names is not None and len(names) > limits.name_count:
         raise InvalidParameterValue(

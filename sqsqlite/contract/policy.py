@@ -1,7 +1,7 @@
 """The access policy of a queue: the JSON document of its Policy attribute, read and checked.
 
-A document is kept as it was given, but only if all of it can be read: whoever decides by it meets no element that
-nobody understands. Source: IAM user guide, "Grammar of the IAM JSON policy language"; SQS developer guide, "Amazon SQS
+A document is kept as it was given, but only if all of it can be read: so a decision never meets an unknown
+element. Source: IAM user guide, "Grammar of the IAM JSON policy language"; SQS developer guide, "Amazon SQS
 policy quotas".
 """
 
@@ -95,8 +95,8 @@ def read_policy(text: str) -> Policy:
     """The document, whatever its size; see `quota_exceeded`.
 
     Raises:
-        InvalidAttributeValue: it is no policy: not JSON, an element that is missing, unknown or of another form, or two
-            statements of one Sid.
+        InvalidAttributeValue: it is not a policy: not JSON, an element that is missing, unknown or of another form,
+            or two statements of one Sid.
     """
     try:
         policy = _decoder.decode(text)
@@ -114,7 +114,7 @@ def check_policy(text: str, limits: Limits) -> None:
     """Refuse what no queue takes as its Policy.
 
     Raises:
-        InvalidAttributeValue: it is no policy, or exceeds a quota.
+        InvalidAttributeValue: it is not a policy, or exceeds a quota.
     """
     # Before it is read: a text of any length may be given.
     if len(text.encode("utf-8", "surrogatepass")) > limits.policy_bytes:
@@ -158,15 +158,15 @@ def _check(statement: Statement) -> None:
         raise _malformed("A statement can't have both Resource and NotResource.")
     for kind, name in statement.principal_names:
         if kind not in ("AWS", "Service", "Federated", "CanonicalUser"):
-            raise _malformed(f"{kind} is no kind of principal.")
+            raise _malformed(f"{kind} is not a kind of principal.")
         if kind == "AWS" and not _is_aws_principal(name):
-            raise _malformed(f"{name} is no principal.")
+            raise _malformed(f"{name} is not a principal.")
     for action in statement.action_names:
         if not _is_action(action):
-            raise _malformed(f"{action} is no action of SQS.")
+            raise _malformed(f"{action} is not an action of SQS.")
     for operator in statement.condition or ():
         if not _is_operator(operator):
-            raise _malformed(f"{operator} is no condition operator.")
+            raise _malformed(f"{operator} is not a condition operator.")
 
 
 def _malformed(reason: str) -> InvalidAttributeValue:

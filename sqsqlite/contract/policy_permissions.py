@@ -57,7 +57,7 @@ def check_permission(account_ids: Sequence[str], actions: Sequence[str], limits:
         actions: up to 7 of GRANTABLE.
 
     Raises:
-        InvalidParameterValue: no account, one that is none, or an action that nobody can be permitted.
+        InvalidParameterValue: no account, a text that is not one, or an action that cannot be permitted.
         MissingParameter: no action.
         OverLimit: more actions.
     Source: API_AddPermission.
@@ -132,7 +132,7 @@ def without_permission(text: str | None, label: str) -> str | None:
     """The document without the statement of this Sid; None if it was the only one.
 
     Raises:
-        InvalidParameterValue: there is no such statement.
+        InvalidParameterValue: no statement has this label.
         InvalidAttributeValue: the document can't be read.
     """
     policy = None if text is None else read_policy(text)

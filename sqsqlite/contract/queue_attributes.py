@@ -85,7 +85,7 @@ def parse_attributes(
         fifo: the queue's type, the one about to be made included.
         creating: CreateQueue, not SetQueueAttributes.
         limits: the ranges in force.
-        current: the queue's row, None if there is none yet.
+        current: the queue's row, None before the queue exists.
 
     Raises:
         InvalidAttributeName: unknown, read-only, not of this type of queue, or two kinds of encryption at once.
@@ -327,7 +327,7 @@ def _wrong_with_allow_policy(policy: dict[str, Any], limits: Limits) -> str | No
 
 
 def _read_kms_key(text: str, _: Limits) -> Columns:
-    # Whether there is such a key is nobody's to say here: Amazon does not check it either.
+    # Whether the key exists is not checked: Amazon does not check it either.
     if not has_valid_characters(text):
         raise _bad_value("KmsMasterKeyId", "Must be a key's id, ARN or alias.")
     return {"kms_master_key_id": text or None}
@@ -418,7 +418,7 @@ FIFO_ONLY = tuple(name for name, attribute in _SETTABLE.items() if attribute.fif
 """Names of those of them that standard queues don't have."""
 
 READ_ONLY = tuple(_READ_ONLY)
-"""Names of those that GetQueueAttributes alone knows."""
+"""Names that only GetQueueAttributes knows."""
 
 _ATTRIBUTE_OF_COLUMN = {
     "fifo": "FifoQueue",

@@ -86,7 +86,7 @@ class Message(Response, frozen=True, kw_only=True):
 
 
 class ReceiveMessageResponse(Response, frozen=True, kw_only=True):
-    """The messages received; none is no error."""
+    """The messages received; none is not an error."""
 
     messages: list[Message] = []
 
@@ -173,7 +173,7 @@ class ListMessageMoveTasksResultEntry(Response, frozen=True, kw_only=True):
 
 
 class ListMessageMoveTasksResponse(Response, frozen=True, kw_only=True):
-    """Tasks of a source, the latest first. The key is there even when there are none."""
+    """Tasks of a source, the latest first. The key is there even without tasks."""
 
     results: list[ListMessageMoveTasksResultEntry]
 

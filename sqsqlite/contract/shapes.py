@@ -132,7 +132,7 @@ def _holds_none(value: object) -> bool:
         return True
     if _CONTAINERS.isdisjoint(kinds):
         return False
-    for child in children:  # noqa: SIM110 - as above
+    for child in children:  # noqa: SIM110 - a loop, for the same reason
         if type(child) in _CONTAINERS and _holds_none(child):
             return True
     return False

@@ -62,7 +62,7 @@ def restore(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> i
     """
     source, target = Path(source), Path(target)
     if not source.is_file():
-        raise CannotOpen(f"{source}: there is no such file")
+        raise CannotOpen(f"{source}: this file does not exist")
     check_target(source, target, replace=False)
     connection = connect(source, synchronous="FULL", busy_timeout=5.0, mode="ro")
     try:

@@ -120,7 +120,7 @@ def peek(
         statement = PEEK_FIFO if queue.fifo else sql.PEEK
         ready, _ = fetch_readable(store, snapshot, statement, bounds, queue.name)
         if queue.has_tenants:
-            # A tenant's message that comes back will be placed behind those that wait.
+            # A tenant's message that comes back is placed behind the waiting ones.
             again = [row for row in due if row[_GROUP_ID] is not None]
             due = [row for row in due if row[_GROUP_ID] is None]
         else:

@@ -119,7 +119,7 @@ class _Measured(NamedTuple):
     quiet: dict[int, statistics.Counts]
 
     def age(self, oldest_at: int | None) -> float:
-        """Seconds; 0 where there is no message, or one that another process has sent since `now_ms` was asked."""
+        """Seconds; 0 for an empty queue, or for a message sent after `now_ms` was read."""
         return 0.0 if oldest_at is None else max(0, self.now_ms - oldest_at) / 1000
 
 

@@ -1,4 +1,4 @@
-"""The SQL of whoever may use the endpoint: access keys, and the policies of queues.
+"""The SQL of access: keys, and the policies of queues.
 
 The first three run with every request of an endpoint that has keys; the others by command.
 """

@@ -102,7 +102,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?)
 # --- receive ----------------------------------------------------------------------------------------------------
 
 LIST_READY_GROUPS = """
--- Those that have waited longest first. By sqs_ix_message_groups_ready.
+-- The groups that have waited longest first. By sqs_ix_message_groups_ready.
 SELECT group_key FROM sqs_message_groups
 WHERE epoch_id = ? AND head_visible_at <= ?
 ORDER BY head_visible_at, group_key
@@ -282,7 +282,7 @@ ON CONFLICT (epoch_id, group_id) DO UPDATE SET
 """
 
 DRAW_TURN_AGAIN = """
--- A message of a group comes back: from a delay, or from flight. That is no send, and no debt is forgotten: else the
+-- A message of a group comes back: from a delay, or from flight. That is not a send, and no debt is forgotten: else the
 -- messages of a tenant whose handler fails would come back before everybody else's, again and again.
 INSERT INTO sqs_tenants (epoch_id, group_id, last_turn, last_sent_at)
 VALUES (?1, ?2, ?3, 0)

@@ -199,7 +199,7 @@ CROSS JOIN sqs_leases AS l ON l.id = listed.value
 """
 
 COPY_FIFO_LEASES = """
--- The same, each into its group, which is there already. The deduplication id stays, and nobody remembers it.
+-- The same, each into its group, which is there already. The deduplication id stays, and no send is compared with it.
 INSERT INTO sqs_leases (id, epoch_id, group_key, sent_at, size_bytes, visible_at, deduplication_id)
 SELECT :first_id + listed.key, :epoch_id, g.group_key, :now_ms, l.size_bytes, 0, l.deduplication_id
 FROM json_each(:ids) AS listed

@@ -24,7 +24,7 @@ DELETE FROM sqs_meta WHERE name = 'boot'
 """
 
 RETURN_IN_FLIGHT = """
--- Their handles died with the secret: nobody could delete them, so nobody should have to wait for them.
+-- Their handles died with the secret: no consumer could delete them, so none should have to wait for them.
 UPDATE sqs_leases SET visible_at = 0 WHERE visible_at > 0 AND token IS NOT NULL
 """
 
@@ -47,7 +47,7 @@ DELETE FROM sqs_receive_attempts
 """
 
 RELEASE_MOVE_TASKS = """
--- Whoever ran them runs them in the original.
+-- The process that ran them goes on in the original.
 UPDATE sqs_move_tasks SET leased_until_at = 0, lease_token = NULL WHERE finished_at IS NULL
 """
 
@@ -105,7 +105,7 @@ LIMIT 20
 """
 
 FIND_WRONG_COUNTS = """
--- What is kept beside what is there: messages, in flight, delayed, by the state of the rows.
+-- The counts that are kept, and those of the rows: messages, in flight, delayed, by the state of the rows.
 SELECT
     q.name, c.messages, c.in_flight, c.delayed,
     coalesce(l.messages, 0), coalesce(l.in_flight, 0), coalesce(l.delayed, 0)
@@ -182,7 +182,7 @@ LIMIT 20
 """
 
 FIND_UNMARKED_TENANTS = """
--- Fair queues: where nobody draws turns all messages have the turn 0.
+-- Fair queues: where no tenant draws turns all messages have the turn 0.
 SELECT DISTINCT q.name
 FROM sqs_queues AS q
 JOIN sqs_leases AS l ON l.epoch_id = q.epoch_id
@@ -224,7 +224,7 @@ LIMIT 20
 """
 
 FIND_ODD_COUNTS = """
--- So large that one more is no whole number any longer. 2 to the power of 53 is beyond what any file can count.
+-- So large that adding one changes nothing. 2 to the power of 53 is beyond what any file can count.
 SELECT epoch_id
 FROM sqs_queue_counts
 WHERE max(
@@ -353,7 +353,7 @@ SELECT 'sqs_messages', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE n
 """
 
 RAISE_SEQUENCE = """
--- FIFO: sequence numbers go on above those that the messages had in another file.
+-- FIFO: sequence numbers go on above the messages' numbers in another file.
 UPDATE sqlite_sequence SET seq = max(seq, :sequence) WHERE name = 'sqs_messages'
 """
 

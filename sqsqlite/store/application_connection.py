@@ -186,7 +186,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         )
 
     def commit(self) -> None:
-        """COMMIT; afterwards those who wait for its messages are woken."""
+        """COMMIT; afterwards wake the consumers that wait for its messages."""
         if not self.is_inherited:
             self.refuse_in_block("commit()")
         self.finish()

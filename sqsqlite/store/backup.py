@@ -24,13 +24,13 @@ PATIENCE_MS = 500
 
 @contextmanager
 def alone(path: Path, busy_timeout: float) -> Iterator[Connection]:
-    """A connection that nobody's stands beside, in this process or another. Who opens the file meanwhile waits.
+    """The file's only connection, in this process or another. A process that opens the file meanwhile waits.
 
     Args:
         busy_timeout: seconds to wait for the turn to write.
 
     Raises:
-        FileInUse: somebody has it open, be it idle.
+        FileInUse: another connection has it open, even an idle one.
         Busy: others kept the turn.
     """
     folder = Path(f"{path}-sqs")
@@ -74,7 +74,7 @@ def copy_to(
 ) -> int:
     """Copy the database that `connection` reads: one consistent instant of it, synced, then named `target`.
 
-    The copy is one file: its journal mode is DELETE, so it opens from read-only media and needs no `-wal` beside it.
+    The copy is one file: its journal mode is DELETE, so it opens from read-only media and needs no `-wal`.
     A kill half way leaves a `.partial` file and never anything under the target's name.
 
     Args:
@@ -136,7 +136,7 @@ def check_target(source: Path, target: Path, *, replace: bool) -> None:
         # SQLite would take it for the new file's own, and put old pages into it.
         if os.path.lexists(f"{target}{ending}"):
             raise FileInUse(
-                f"{target}: beside it is {target.name}{ending}, of a database that is open or was killed"
+                f"{target}: next to it is {target.name}{ending}, of a database that is open or was killed"
             )
 
 
@@ -172,7 +172,7 @@ def _size_bytes(connection: Connection) -> int:
 
 
 def _sync(partial: Path) -> int:
-    """By an ordinary file call: nobody in this process has it open any more."""
+    """By an ordinary file call: this process has it open no longer."""
     descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -186,7 +186,7 @@ def _publish(partial: Path, target: Path, *, replace: bool) -> None:
         os.replace(partial, target)
         return
     try:
-        # A link, unlike a rename, never takes the place of a file that somebody made meanwhile.
+        # A link, unlike a rename, never takes the place of a file that another process made meanwhile.
         os.link(partial, target)
     except FileExistsError as error:
         raise TargetExists(f"{target}: exists already") from error

@@ -1,4 +1,4 @@
-"""The folder FILE-sqs beside a database: lock files, wake-up sockets, the ballast. Deleting it loses no message.
+"""The folder FILE-sqs next to a database: lock files, wake-up sockets, the ballast. Deleting it loses no message.
 
 The folder above may be open to others, as /tmp is. So what is found here is looked at before it is used: a link would
 lead to another file of this user's, and a stranger's lock file would keep writers waiting for the stranger.
@@ -31,7 +31,7 @@ _BY_DESCRIPTOR = os.open in os.supports_dir_fd
 def make_folder(folder: Path) -> None:
     """Make the folder and the files in it that are missing.
 
-    They get the rights of the database, as SQLite's WAL does: whoever may write the one may write the others.
+    They get the rights of the database, as SQLite's WAL does: a user who may write the one may write the others.
 
     Raises:
         ReadOnlyFile: it cannot be made, or another user made it and keeps this one out.
@@ -87,7 +87,7 @@ def open_beside(path: Path, flags: int) -> int:
 
 
 def share_socket(path: Path) -> None:
-    """Let those who may write the database send to a socket that this process has just bound in the folder FILE-sqs.
+    """Let the users who may write the database send to a socket that this process has bound in the folder FILE-sqs.
 
     Only where the system has descriptors that name a file without opening it (Linux): by its path, the owner of the
     folder could put another file in its place meanwhile.
@@ -137,7 +137,7 @@ def _require_rights(path: Path, folder: Path, rights: int, what: str) -> None:
     if not os.access(path, rights):
         raise ReadOnlyFile(
             f"{path}: this user may not {what} it; all who use the queue must: give it the rights of "
-            f"{_database(folder)}, or remove {folder} while nobody has the queue open"
+            f"{_database(folder)}, or remove {folder} while no process has the queue open"
         )
 
 
@@ -165,7 +165,7 @@ def _make_file(path: Path, at: int | None, like: os.stat_result) -> None:
         try:
             descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=at)
         except FileExistsError:
-            return  # another process was faster, and whoever opens the file looks at it then
+            return  # another process was faster, and looks at the file when it opens it
         try:
             if at is not None:
                 _give(descriptor, like, mode)
@@ -216,11 +216,13 @@ def _refuse_foreign(
 ) -> None:
     """Raise CannotOpen for what `open_beside` does not trust.
 
-    A file with a second name is no better than a link: it may be any file of its owner's.
+    A file with a second name is as bad as a link: it may be any file of its owner's.
     """
     folder = path if is_folder else path.parent
     is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
-    remedy = f"Find out who did that, and remove {folder} while nobody has the queue open: it is made anew"
+    remedy = (
+        f"Find out who did that, and remove {folder} while no process has the queue open: it is made anew"
+    )
     if not is_kind(found.st_mode) or (not is_folder and found.st_nlink > 1):
         kind = "a link" if stat.S_ISLNK(found.st_mode) or stat.S_ISREG(found.st_mode) else "something else"
         wanted = "a folder" if is_folder else "a file of one name"
@@ -236,7 +238,7 @@ def _refuse_foreign(
 
 
 class KeptFile:
-    """A file beside the database. No locks may be held on it: closing one descriptor drops those of all.
+    """A file next to the database. No locks may be held on it: closing one descriptor drops those of all.
 
     After a fork the child uses the descriptor too: nothing depends on its offset. It is closed when the object goes, at
     the latest.

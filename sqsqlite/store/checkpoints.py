@@ -65,7 +65,7 @@ def checkpoint(file: File) -> None:
             return
         if wal_bytes <= RESTART_ABOVE or not _wal_is_long(connection):
             return
-    # The turn first, then the connection: a fork waits for connections at work, and whoever has the turn may be
+    # The turn first, then the connection: a fork waits for connections at work, and the thread that has the turn may be
     # waiting for the fork.
     with file.turnstile.taken(file.busy_timeout), file.watchers.lent() as connection:
         _restart(file, connection)
@@ -74,9 +74,9 @@ def checkpoint(file: File) -> None:
 def _restart(
     file: File, connection: Connection, mode: str = "RESTART", patience_ms: int = RESTART_PATIENCE_MS
 ) -> tuple[bool, int]:
-    """Whether somebody was in the way, and frames in the WAL: -1 if the checkpoint didn't begin.
+    """Whether a reader or writer was in the way, and frames in the WAL: -1 if the checkpoint didn't begin.
 
-    A reader that stays, such as a dump into a slow pipe, makes the WAL longer and nobody wait.
+    A reader that stays, such as a dump into a slow pipe, makes the WAL longer, and no writer waits for it.
     """
     connection.execute(f"PRAGMA busy_timeout = {patience_ms}").fetchall()
     try:

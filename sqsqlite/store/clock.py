@@ -106,7 +106,7 @@ class _Waiting(NamedTuple):
 
 
 class ManualClock:
-    """A clock that stands still until a test moves it; it wakes whoever waits for an instant that it passes.
+    """A clock that stands still until a test moves it; it wakes each thread that waits for an instant that it passes.
 
     Where every thread of the program waits on it, none is left to move it: it moves itself, to the first instant that
     one of them waits for. So a long poll in a test of one thread ends at once, with the clock at its end.
@@ -132,7 +132,7 @@ class ManualClock:
         return self._now_ms
 
     def advance(self, seconds: float = 0, *, ms: int = 0) -> None:
-        """Move forward by `seconds` and `ms`, and wake those whose instant has come.
+        """Move forward by `seconds` and `ms`, and wake the threads whose instant has come.
 
         Raises:
             ValueError: that would be backwards.
@@ -148,7 +148,7 @@ class ManualClock:
             waiting.event.set()
 
     def _move_to(self, now_ms: int) -> "list[_Waiting]":
-        """Show another instant. Gives those whose instant has come, for the caller to wake outside the lock."""
+        """Show another instant. Gives the threads whose instant has come, for the caller to wake outside the lock."""
         self._now_ms = now_ms
         due = [waiting for waiting in self._waiting if waiting.until_ms <= now_ms]
         # They wait no more from here on: `until_waiting` must not take one for asleep that has yet to wake.
@@ -265,7 +265,7 @@ class Jumps(NamedTuple):
         return found
 
     def after(self, last_at: int, now_ms: int) -> "Jumps":
-        """With a jump from `last_at` to `now_ms`, and without those that matter to no message any more.
+        """With a jump from `last_at` to `now_ms`, and without the jumps that no message is older than.
 
         Where there are too many, the two oldest become one: a message sent between them may stay longer than its
         retention, never shorter.

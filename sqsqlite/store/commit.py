@@ -1,7 +1,7 @@
 """Group commit: operations that arrive while a commit is syncing share the next one.
 
 The first thread to arrive leads: it takes the turn, runs its own operation and those of the threads that came into the
-line meanwhile in one transaction, commits, and only then is any of them answered. One of those who arrived during the
+line meanwhile in one transaction, commits, and only then answers them. One of the threads that arrived during the
 commit leads next. A thread that is alone pays no hop and no linger: it always leads, and no timer is involved.
 """
 
@@ -93,7 +93,8 @@ class GroupCommit:
         connection = leader.connection
         tx = self._transactions.begin(connection, timeout)
         if not group:
-            # Not before: had it waited for SQLite's lock in vain, those who came later would be refused in its time.
+            # Not before: had it waited for SQLite's lock in vain, the threads that came later would be refused too
+            # early.
             if self._line.has_followers:
                 self._line.gather(leader)
             group = leader.group

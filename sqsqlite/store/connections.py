@@ -58,7 +58,7 @@ def connect(
         identity = foreign.identity(path)
         foreign.opened(identity, connection)
         try:
-            # The first statement reads the header: a file that is no database shows here.
+            # The first statement reads the header: a file that is not a database shows here.
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             for pragma in (
                 f"synchronous = {synchronous}",

@@ -56,13 +56,13 @@ def check(path: Path) -> None:
     point, kind = mount_of(path, _mounts())
     if point == os.fsencode(path):
         raise CannotOpen(
-            f"{path}: the file itself is mounted here. SQLite looks for the -wal and -shm beside each name of the "
+            f"{path}: the file itself is mounted here. SQLite looks for the -wal and -shm next to each name of the "
             "file, so a process that opens it by another name would overwrite commits of this one: mount the folder "
             "instead of the file"
         )
     if _link_count(path) > 1:
         raise CannotOpen(
-            f"{path}: the file has several hard links. SQLite looks for the -wal and -shm beside each name of the "
+            f"{path}: the file has several hard links. SQLite looks for the -wal and -shm next to each name of the "
             "file, so a process that opens it by another name would overwrite commits of this one: remove the other "
             "names (`find -samefile` lists them). To give the file to a container, mount the folder"
         )
@@ -139,7 +139,10 @@ def check_path(path: Path) -> None:
     """Refuse what cannot become a queue's file, or has other names, before SQLite touches it.
 
     Raises:
-        MissingFolder, CannotOpen, ReadOnlyFile, NotADatabase: as their names say.
+        MissingFolder: the folder that the file should be in does not exist.
+        ReadOnlyFile: this user may not write the file or its folder.
+        NotADatabase: the file holds something else than a SQLite database.
+        CannotOpen: the system refuses to open it for another reason.
     """
     try:
         _check_path(path)
@@ -168,7 +171,7 @@ def _check_path(path: Path) -> None:
 
 
 def refused(path: Path, error: OSError) -> StoreError:
-    """The error to raise where the system has refused to open `path` or something beside it."""
+    """The error to raise where the system has refused to open `path` or a file next to it."""
     if error.errno in USED_UP:
         return none_free(path)
     kind = DiskFull if error.errno in OUT_OF_ROOM else CannotOpen
@@ -191,7 +194,7 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
     """Make `path` a queue's file if it is none yet. The caller holds the turn.
 
     Raises:
-        NotAdopted: somebody else's SQLite database, and `adopt` is False or a name of ours is taken.
+        NotAdopted: another application's SQLite database, and `adopt` is False or a name of ours is taken.
         NotADatabase: something else altogether.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout, mode="rwc")
@@ -244,7 +247,7 @@ def write_schema(connection: Connection) -> None:
 def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> meta.Meta | None:
     """The facts of a file that is ready to be used; None where something is to be written first.
 
-    Nothing is laid beside the file, and no writer is waited for.
+    It creates no other file and waits for no writer.
 
     Raises:
         NotAdopted: a SQLite database without queues, and `adopt` is False or a name of ours is taken.
@@ -253,7 +256,8 @@ def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> m
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)
     try:
-        # One snapshot: another process may make the queue's tables in between, and they would seem to be somebody's.
+        # One snapshot: another process may make the queue's tables in between, and they would seem to be an
+        # application's.
         connection.execute("BEGIN")
         if not is_ours(connection):
             _check_adoption(connection, path, adopt)
@@ -269,7 +273,10 @@ def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> m
 
 
 def _check_adoption(connection: Connection, path: Path, adopt: bool) -> None:
-    """Refuse somebody's database unless it is to be adopted and leaves our names free. An empty one is nobody's."""
+    """Refuse an application's database unless it is to be adopted and leaves our names free.
+
+    An empty one may be taken.
+    """
     taken = connection.execute(LIST_SCHEMA_OBJECTS).fetchone()
     if taken is not None:
         kind, name, _ = taken
@@ -279,6 +286,6 @@ def _check_adoption(connection: Connection, path: Path, adopt: bool) -> None:
         )
     if not adopt and not is_empty(connection):
         raise NotAdopted(
-            f"{path}: a SQLite database without queues. adopt=True (on the command line --adopt) puts the queue's "
-            "tables, all named sqs_..., beside its own and switches it to WAL"
+            f"{path}: a SQLite database without queues. adopt=True (on the command line --adopt) adds the "
+            "queue's tables, all named sqs_..., to its own and switches it to WAL"
         )

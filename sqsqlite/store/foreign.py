@@ -1,6 +1,6 @@
 """One copy of SQLite a process and file: finding another one, and keeping it out.
 
-Two copies (the standard library's beside pysqlite3, or apsw) don't know of each other's POSIX locks: when one closes
+Two copies (the standard library's and pysqlite3's, or apsw's) don't know of each other's POSIX locks: when one closes
 the file, the other's locks are gone, and acknowledged commits with them. So a file that this process already has open
 elsewhere is refused, and so is a later `sqlite3.connect` on a file that is open here.
 """
@@ -80,7 +80,7 @@ def descriptors(wanted: Identity) -> set[int]:
 def opening(path: Path) -> Iterator[None]:
     """Around each connect: refuses a file that another copy has open, and learns which descriptors are ours.
 
-    Held by `no_fork` as a whole. An opening that a signal handler cut short may leave descriptors that nobody noted:
+    Held by `no_fork` as a whole. An opening that a signal handler cut short may leave descriptors that were not noted:
     SQLite closes them when it can. The next one takes them for ours. So it does after one that took the last
     descriptor, when none was left to list them with.
     """
@@ -145,7 +145,7 @@ def closed(wanted: Identity, connection: Any) -> None:
         except OSError as error:
             if error.errno not in USED_UP:
                 raise
-            # None is free to list them with. Those that are closed by now are forgotten at the next time.
+            # No descriptor is free to list them with. The next time forgets those closed by now.
         if left:
             _our_descriptors[wanted] = left
         else:

@@ -1,7 +1,7 @@
 """Room kept on the disk, so that a full one still lets consumers receive and delete.
 
 Deleting writes too: to the WAL, and at the checkpoint to the file. So sends are refused while there is still a margin,
-which covers what the WAL has yet to add to the file. A ballast file beside the database, really allocated, is given up
+which covers what the WAL has yet to add to the file. A ballast file next to the database, really allocated, is given up
 piece by piece when SQLite finds the disk full for all that (another program filled it), and the WAL begins again in
 the space that it has. In pieces, because the WAL would take all of it and leave nothing to the file that it is copied
 into. Sends stay refused until the ballast can be laid again. A quota is met in the same way: only the ballast tells.
@@ -80,7 +80,10 @@ class Headroom:
         return self._wal_budget_bytes <= 0 or is_old or size_limit() != self._limit
 
     def look(self, connection: Connection) -> bool:
-        """Whether the WAL may grow for some transactions to come, whoever reads. The caller holds the turn."""
+        """Whether the WAL may grow for some transactions to come, even if a reader keeps it.
+
+        The caller holds the turn.
+        """
         self._watched = None
         if size_limit() != self._limit:
             self._limit, self._budget_bytes = size_limit(), 0  # the next send looks, too

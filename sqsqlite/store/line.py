@@ -90,7 +90,7 @@ class Entry:
 
 
 class Line:
-    """The leader of one store and those who wait behind it."""
+    """The leader of one store and the entries that wait behind it."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -139,7 +139,7 @@ class Line:
             self._waiting.remove(entry)
 
     def gather(self, leader: Entry) -> None:
-        """Take those who wait into the leader's group. Each leaves the line last, so that none is in neither."""
+        """Take the waiting entries into the leader's group. Each leaves the line last, so that none is in neither."""
         group = leader.group = list(leader.group) or [leader]
         while self._waiting and len(group) < GROUP_LIMIT:
             follower = self._waiting[0]
@@ -205,7 +205,7 @@ class Line:
         return False
 
     def _hand_over(self, entry: Entry) -> None:
-        """Make the first of those who wait the leader; if there is none, the next to come leads."""
+        """Make the first waiting entry the leader; where none waits, the next to come leads."""
         while self._leader.get(_LEADER) is entry:
             if not self._waiting:
                 self._leader.pop(_LEADER, None)

@@ -1,8 +1,8 @@
 """A POSIX record lock on a small file, waited for with a timeout.
 
-The kernel wakes a blocked process at once and in order, but no call blocks on a record lock for so many seconds and no
-longer. So a helper thread blocks in place of the writer, who waits for the helper. Looking again and again instead cost
-half the throughput of 8 processes.
+The kernel wakes a blocked process at once and in order, but no call blocks on a record lock for a given number of
+seconds. So a helper thread blocks in place of the writer, who waits for the helper. Looking again and again instead
+cost half the throughput of 8 processes.
 
 The lock serves fairness alone. Whatever goes wrong with it, the writer goes on without it: the kernel may refuse to
 block (EDEADLK, which it reports for two processes that merely use two files; ENOLCK), no thread may be had, and the
@@ -72,7 +72,7 @@ class RecordLock:
     """One lock. Of this process one thread at a time uses it (see `Turnstile`).
 
     Args:
-        came_back: called by the helper when it is out no more and nobody waited for it to the end.
+        came_back: called by the helper when it has come back and its writer no longer waits.
 
     Attributes:
         is_out: the helper blocks. Longer than a writer waits, if that gave up. Meanwhile the lock may become the
@@ -102,7 +102,7 @@ class RecordLock:
         # Whom writers waited for in vain, and how many seconds in all: a busy_timeout may be shorter than PATIENCE.
         self._kept_by: int | None = None
         self._in_vain = 0.0
-        # The process that kept the lock for all of PATIENCE: while it stays, nobody waits for it again.
+        # The process that kept the lock for all of PATIENCE: while it stays, no writer waits for it again.
         self._stuck: int | None = None
 
     @property
@@ -310,7 +310,7 @@ def who_keeps_readers_out(path: Path) -> str:
 
 
 def is_writer(pid: int, path: Path) -> bool:
-    """Whether it is this process that has the write lock. One of another container (0) cannot be told from others."""
+    """Whether it is this process that has the write lock. A process of another container shows as 0."""
     return pid > 0 and _writer(_descriptors(path)) == pid
 
 

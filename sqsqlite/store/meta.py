@@ -20,7 +20,7 @@ def schema_version(connection: Any, path: Path) -> int:
     """The schema version of a file; 0 where none was noted.
 
     Raises:
-        Corrupt: it is no number.
+        Corrupt: it is not a number.
     """
     row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
     version = 0 if row is None else row[0]
@@ -35,7 +35,7 @@ def check_version(connection: Any, path: Path) -> None:
     Raises:
         SchemaTooOld: `sqsqlite db upgrade` brings it here.
         SchemaTooNew: a newer SQSQLite wrote it.
-        Corrupt: its version is no number.
+        Corrupt: its version is not a number.
     """
     version = schema_version(connection, path)
     if version < schema.SCHEMA_VERSION:

@@ -134,13 +134,13 @@ def upgrade(
     """
     path = Path(
         os.path.realpath(path)
-    )  # the locks beside it are named after the file, not after a link to it
+    )  # the locks next to it are named after the file, not after a link to it
     with _opened(path) as connection:
         version, steps = _plan(connection, path, scripts)
     if dry_run or not steps:
         return Upgrade(path, version, steps, None)
     with alone(path, busy_timeout) as connection:
-        # Somebody may have been faster while this process waited for the turn.
+        # Another process may have been faster while this one waited for the turn.
         version, steps = _plan(connection, path, scripts)
         kept = None
         if steps and backup:
@@ -153,7 +153,7 @@ def upgrade(
 
 
 def run(connection: Connection, steps: "tuple[Migration, ...]", scripts: Path | None = None) -> None:
-    """Run the steps on a connection that nobody else uses, each in a transaction of its own."""
+    """Run the steps on a connection of its own, each in a transaction of its own."""
     from alembic import command
     from sqlalchemy import create_engine, event
     from sqlalchemy.exc import DBAPIError

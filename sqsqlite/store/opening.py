@@ -35,7 +35,7 @@ def open_file(
     Args:
         synchronous: "FULL" (each commit synced) or "NORMAL" (the last commits may be lost at power loss).
         busy_timeout: seconds that a write waits for others before it raises Busy.
-        adopt: take a SQLite file that holds somebody's tables already.
+        adopt: take a SQLite file that already holds an application's tables.
         clock: None for the file's own clock.
         limits, compat, region: see `Settings`.
 

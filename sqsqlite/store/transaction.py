@@ -49,7 +49,7 @@ class Snapshot:
         self.settings = settings
 
     def expired_at(self, retention_seconds: int) -> int:
-        """Messages sent at or before this instant are beyond a retention of so many seconds."""
+        """Messages sent at or before this instant are beyond a retention of that many seconds."""
         return self.settings.jumps.expired_at(retention_seconds, self.now_ms)
 
 
@@ -69,7 +69,7 @@ class Transaction(Snapshot):
         has_erased: whether a secret was deleted, which the WAL shall not keep either.
         is_callers: a transaction of the caller's: it holds rows that depend on what is settled in it, so a settle
             succeeds only if it settles.
-        unsettled: what batches in it left unsettled, and nobody has said to have looked at.
+        unsettled: errors of batches in it, which the caller has not accepted yet.
         difference_ms: by how much the wall clock is ahead of the file's, if this transaction notes it in the file.
         is_over: a caller's transaction that was committed or rolled back.
     """
@@ -100,12 +100,12 @@ class Transaction(Snapshot):
         self.wakes: dict[int, int] = {}
 
     def require_room(self, size_bytes: int) -> None:
-        """Raise DiskFull if a send of so many bytes would leave no room to receive and delete."""
+        """Raise DiskFull if a send of that many bytes would leave no room to receive and delete."""
         self.headroom.require(size_bytes, self.connection)
         self.sent_bytes += size_bytes
 
     def forget(self) -> None:
-        """After a rollback: nothing was counted, nobody is to be woken."""
+        """After a rollback: there is nothing to count, and no consumer to wake."""
         self.damaged = ()
         self.deltas.clear()
         self.wakes.clear()
@@ -120,7 +120,7 @@ class Transaction(Snapshot):
         return found
 
     def wake(self, queue_id: int, visible_at: int) -> None:
-        """After the commit, tell those who wait for the queue that something is receivable from `visible_at` on."""
+        """After the commit, tell waiting consumers of the queue that something is receivable from `visible_at` on."""
         wakes = self.wakes
         earlier = wakes.get(queue_id)
         if earlier is None or visible_at < earlier:

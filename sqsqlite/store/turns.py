@@ -1,7 +1,7 @@
-"""Taking turns at writing: a turnstile of two locks on small files beside the database.
+"""Taking turns at writing: a turnstile of two locks on small files next to the database.
 
 SQLite's own busy handler sleeps and starves: of 8 processes at FULL one waited 900 ms. Here a writer takes the
-waiting room, then the turn, leaves the waiting room, writes, leaves the turn. Whoever stands in the waiting room is
+waiting room, then the turn, leaves the waiting room, writes, leaves the turn. The process in the waiting room is
 next, because the process that just wrote has to go through the waiting room again.
 
 Fairness only: SQLite's lock gives correctness. A writer that the turnstile keeps too long, or fails, goes past it to
@@ -31,7 +31,7 @@ from sqsqlite.store.locks import RecordLock, fcntl, is_stopped, is_writer, write
 LOOK_AGAIN = 0.05
 # Seconds after which it lets the garbage be collected, once.
 COLLECT_AFTER = 0.5
-# Seconds for which a process that found nobody else takes its next turns past the waiting room. Each turn costs two
+# Seconds for which a process that met no other writer takes its next turns past the waiting room. Each turn costs two
 # calls of the system less, and another process that comes meanwhile waits for that much longer, once.
 ALONE_FOR = 0.002
 _TURN = "turn"
@@ -46,7 +46,7 @@ class Holder(Protocol):
 
 
 class ThreadHolder:
-    """A turn for a piece of work in this thread that is nobody's entry or connection."""
+    """A turn for a piece of work in this thread that has neither entry nor connection."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -56,7 +56,7 @@ class Turnstile:
     """The turn to write to one file. One object a file and process (`turnstile_for`).
 
     Within the process the turn is an entry of a dict that names its holder. `setdefault` takes it in one step, so
-    whatever a signal handler raises, and wherever, it can be told afterwards who has the turn. The reference is weak: a
+    whatever a signal handler raises, and wherever, it is known afterwards who has the turn. The reference is weak: a
     holder that signals kept from leaving, each in the clean-up of the one before it, has the turn until it is freed.
     """
 
@@ -76,7 +76,7 @@ class Turnstile:
             raise
 
     def is_stale(self) -> bool:
-        """Whether the lock files were deleted, as with the database they stood beside (its inode may be used again)."""
+        """Whether the lock files were deleted, perhaps with their database (its inode may be used again)."""
         return self._turn.is_deleted
 
     def close(self) -> bool:
@@ -207,7 +207,7 @@ class Turnstile:
 
     @property
     def is_held_here(self) -> bool:
-        """Whether this thread has the turn: until it gives it up, nobody writes."""
+        """Whether this thread has the turn: until it gives it up, no other thread writes."""
         if not self._is_of_this_thread():
             return False
         # About to be an error: a holder that nothing refers to any more may be part of a cycle.

@@ -26,7 +26,7 @@ CHECKPOINT_EVERY_COMMITS = 256
 COMMITS_OF_BALLAST = 2 * CHECKPOINT_EVERY_COMMITS
 # A chunk of sweeping or moving writes as many pages as this many commits of one message.
 CHUNK_COMMITS = 32
-# The pause behind a chunk of a move, as a part of what the chunk took: somebody waits for these messages.
+# The pause behind a chunk of a move, as a part of the chunk's time: consumers wait for these messages.
 MOVE_PAUSE = 0.5
 # Seconds between two looks for expired messages and other things that time alone makes, or another process.
 LOOK_EVERY = 5.0
@@ -133,8 +133,8 @@ class Upkeep:
                 has_failed = False
                 self._round()
             except (SQSQLiteError, dbapi.Error) as error:
-                # Busy, a full disk, a closed store: whoever writes next meets the error itself. Not so a damaged row
-                # that upkeep alone reads.
+                # Busy, a full disk, a closed store: the next writer meets the error itself. A damaged row may be one
+                # that only upkeep reads.
                 has_failed = True
                 if isinstance(error, Corrupt):
                     self._report(error)

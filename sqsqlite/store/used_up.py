@@ -1,4 +1,4 @@
-"""When no file descriptor is free: a process may have so many (`ulimit -n`), and so may the machine.
+"""When no file descriptor is free: the process has a limit (`ulimit -n`), and so has the machine.
 
 The error says nothing about the file that was to be opened. So what is missing then must not be taken for absent.
 
@@ -57,7 +57,7 @@ except ImportError:  # Windows: no such limits
 OUT_OF_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # SQLite writes by pages, so less than one fits where it failed. An allocation of this many bytes fails there as well.
 PROBE_BYTES = 64 * 1024
-# Flags of `os.open`: fail at a link, and wait for nobody at a pipe. What is opened is a regular file of ours.
+# Flags of `os.open`: fail at a link, and do not wait at a pipe. What is opened is a regular file of ours.
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -80,7 +80,7 @@ def is_out_of_room(path: Path) -> bool:
     """Whether a write to the database at `path`, or to its WAL, that has just failed met a limit or a quota.
 
     The ballast has the owner and the file system of the database, so it meets the same quota. Where it is missing, as
-    beside a copy that was never opened, the free space alone can be asked for.
+    next to a copy that was never opened, only the free space can be asked for.
     """
     limit = size_limit()
     if limit < math.inf and any(_size(Path(f"{path}{ending}")) >= limit for ending in ("", "-wal")):

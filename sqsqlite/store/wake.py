@@ -1,9 +1,9 @@
-"""Waking those who wait for messages, in this process and in others.
+"""Waking consumers that wait for messages, in this process and in others.
 
-SQLite has no push. A process with waiters binds one Unix datagram socket beside the database, and every writer sends it
-a datagram after a commit that makes something receivable. A slow look at `PRAGMA data_version` is the safety net for
-writers that send none, and does the work where there are no Unix sockets. A waiter sleeps until its queue's next due
-instant or its own deadline, never by interval.
+SQLite has no push. A process with waiters binds one Unix datagram socket next to the database, and every writer sends
+it a datagram after a commit that makes something receivable. A slow look at `PRAGMA data_version` is the safety net
+for writers that send none, and does the work where there are no Unix sockets. A waiter sleeps until its queue's next
+due instant or its own deadline, never by interval.
 """
 
 import contextlib
@@ -172,7 +172,7 @@ class Waker:
             try:
                 folder = until_sent.enter_context(_reachable(self._folder_name))
             except OSError:
-                return  # as above
+                return  # the net below brings it
             self._send_to_peers(self._sender, datagram, folder)
 
     def _send_to_peers(self, sender: socket.socket, datagram: bytes, folder: str) -> None:
@@ -282,7 +282,7 @@ class _Versions:
         self._last = -1
 
     def look(self) -> bool:
-        """Whether somebody committed since the last look. It borrows a connection: a fork can close it."""
+        """Whether there was a commit since the last look. It borrows a connection: a fork can close it."""
         watchers = self._file.watchers
         try:
             connection = watchers.take()

@@ -1,6 +1,7 @@
-"""Whether FILE-wal and FILE-shm are still those that this process has open, and whole.
+"""Whether FILE-wal and FILE-shm are still the files that this process has open, and whole.
 
-A deleted file stays open: SQLite would go on committing into a WAL that nobody else sees, and that is gone with the
+A deleted file stays open: SQLite would go on committing into a WAL that no other process sees, and that is gone with
+    the
 process. Nor does SQLite notice a WAL that was cut off: the next commit leaves a hole before it, and whatever reads the
 WAL after a crash stops at the hole.
 
@@ -91,7 +92,7 @@ def forget(database: foreign.Identity, connection: Any) -> None:
 def check(path: Path, database: foreign.Identity) -> None:
     """Refuse to go on where other files, or none, have taken the place of those that are open.
 
-    SQLite deletes them only when no connection is left, in whatever process: so while one is open here, somebody did.
+    SQLite deletes them only when no connection is left, in any process: while one is open here, another program did.
 
     Raises:
         CannotOpen: the -wal or the -shm was deleted or replaced.

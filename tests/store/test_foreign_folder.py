@@ -124,7 +124,7 @@ def test_what_belongs_to_a_stranger_is_refused_with_words_that_help(path, folder
     with pytest.raises(CannotOpen) as refused:
         sqsqlite.connect(path)
     assert str(refused.value).startswith(f"{folder / name}: belongs to user {STRANGER}, who is neither root")
-    assert f"remove {folder} while nobody has the queue open" in str(refused.value)
+    assert f"remove {folder} while no process has the queue open" in str(refused.value)
     shutil.rmtree(folder)
     with sqsqlite.connect(path) as sqs:
         assert bodies(sqs.queue("orders")) == []
