@@ -1,4 +1,4 @@
-"""What an application sets on its connection is kept from the queue's statements, and from the connection's next user."""
+"""Keep what an application sets on its connection from the queue's statements, and from the connection's next user."""
 
 import re
 from contextlib import AbstractContextManager, nullcontext
