@@ -11,9 +11,11 @@ from sqsqlite.serve import commits
 from sqsqlite.serve import server as servers
 from sqsqlite.serve.http_protocol import HttpProtocol
 from sqsqlite.serve.server import Server, ServerOptions
+from sqsqlite.store import upkeep
 from sqsqlite.store.driver import dbapi
 from tests.serve.raw import Connection, ask, json_of
 from tests.serve.serving import serving
+from tests.store.waiting import until
 
 SEND = json_of(b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}')
 RECEIVE = json_of(
@@ -44,14 +46,15 @@ def stopping(store):
 
 
 @pytest.fixture
-def begins(store, monkeypatch):
-    """Set when a transaction of a request is about to begin."""
+def begins(store, url, monkeypatch):
+    """Set when a transaction of a request is about to begin: upkeep has ended, and does not begin again."""
+    monkeypatch.setattr(upkeep, "LOOK_EVERY", 1e9)
+    until(lambda: store.upkeep._sweep_from is None)
     reached = threading.Event()
     begin = store.transactions.begin
 
     def told(*arguments):
-        if threading.current_thread().name != "sqsqlite-upkeep":
-            reached.set()
+        reached.set()
         return begin(*arguments)
 
     monkeypatch.setattr(store.transactions, "begin", told)
