@@ -1,1 +1,1 @@
-"""The demonstration behind `sqsqlite demo`: a queue at real work, a worker killed at it, and a sum that must add up."""
+"""The program behind `sqsqlite demo`: workers on real input, one of them killed, and a sum that must add up."""

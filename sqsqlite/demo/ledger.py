@@ -1,73 +1,58 @@
-"""The demo's own tables, in the queue's file: rows that commit together with the messages they belong to."""
+"""The demo's own tables, in the file of the queues: their rows commit together with sends and deletes."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqsqlite import SQS
 
-# parsed_files takes a message twice without a word: that none is there twice is the queue's doing, and is checked.
-_TABLES = (
+# parsed_files would accept two rows for one message: the queue must prevent that, and the audit looks for it.
+TABLES = (
     "CREATE TABLE source_files (message_id TEXT PRIMARY KEY, path TEXT NOT NULL) STRICT",
+    "CREATE TABLE receives (message_id TEXT, worker TEXT, receive_count INT, received_at INT) STRICT",
     """
     CREATE TABLE parsed_files (
-        message_id TEXT NOT NULL, path TEXT NOT NULL, functions INT NOT NULL, classes INT NOT NULL, lines INT NOT NULL,
-        worker TEXT NOT NULL, receive_count INT NOT NULL, received_at INT NOT NULL, parsed_at INT NOT NULL
+        message_id TEXT NOT NULL, path TEXT NOT NULL, worker TEXT NOT NULL, receive_count INT NOT NULL,
+        parsed_at INT NOT NULL, functions INT NOT NULL, classes INT NOT NULL, lines INT NOT NULL
     ) STRICT
     """,
 )
-_INSERT_SOURCE_FILE = "INSERT INTO source_files (message_id, path) VALUES (:message_id, :path)"
-_INSERT_PARSED_FILE = """
-    INSERT INTO parsed_files
-        (message_id, path, functions, classes, lines, worker, receive_count, received_at, parsed_at)
-    VALUES (:message_id, :path, :functions, :classes, :lines, :worker, :receive_count, :received_at, :parsed_at)
+INSERT_SOURCE_FILE = "INSERT INTO source_files (message_id, path) VALUES (?, ?)"
+INSERT_RECEIVE = "INSERT INTO receives (message_id, worker, receive_count, received_at) VALUES (?, ?, ?, ?)"
+INSERT_PARSED_FILE = """
+    INSERT INTO parsed_files (message_id, path, worker, receive_count, parsed_at, functions, classes, lines)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
-_SELECT_SOURCE_FILES = "SELECT message_id, path FROM source_files"
+SELECT_SOURCE_FILES = "SELECT message_id, path FROM source_files"
+SELECT_RECEIVES = "SELECT message_id, worker, receive_count, received_at FROM receives ORDER BY rowid"
 SELECT_PARSED_FILES = """
-    SELECT message_id, path, functions, classes, lines, worker, receive_count, received_at, parsed_at FROM parsed_files
+    SELECT message_id, path, worker, receive_count, parsed_at, functions, classes, lines FROM parsed_files
 """
+COUNT_PARSED_FILES = "SELECT count(*) FROM parsed_files"
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """A row of `parsed_files`: one message's result. Instants are milliseconds since 1970 UTC."""
+class Receive(NamedTuple):
+    """A row of `receives`. `received_at`: milliseconds since 1970 UTC."""
 
     message_id: str
-    path: str
-    functions: int
-    classes: int
-    lines: int
     worker: str
     receive_count: int
     received_at: int
+
+
+class Parsed(NamedTuple):
+    """A row of `parsed_files`, the result of one message. `parsed_at`: milliseconds since 1970 UTC."""
+
+    message_id: str
+    path: str
+    worker: str
+    receive_count: int
     parsed_at: int
+    functions: int
+    classes: int
+    lines: int
 
 
-def create(connection: Any) -> None:
-    """Make the tables, inside the caller's transaction."""
-    for table in _TABLES:
-        connection.execute(table)
-
-
-def enter_sent(connection: Any, sent: Iterable[tuple[str, str]]) -> None:
-    """Write (message id, path) of what is being sent in the same transaction."""
-    connection.executemany(
-        _INSERT_SOURCE_FILE, [{"message_id": message_id, "path": path} for message_id, path in sent]
-    )
-
-
-def enter_parsed(connection: Any, parsed: Parsed) -> None:
-    """Write one file's result, in the transaction that deletes its message."""
-    connection.execute(_INSERT_PARSED_FILE, asdict(parsed))
-
-
-def read_sent(sqs: SQS) -> dict[str, str]:
-    """Message id -> path of all that was sent."""
+def read(sqs: SQS, statement: str) -> list[Any]:
+    """The rows of a statement."""
     with sqs.transaction() as connection:
-        return dict(connection.execute(_SELECT_SOURCE_FILES).fetchall())
-
-
-def read_parsed(sqs: SQS) -> list[Parsed]:
-    """All results."""
-    with sqs.transaction() as connection:
-        return [Parsed(*row) for row in connection.execute(SELECT_PARSED_FILES).fetchall()]
+        rows: list[Any] = connection.execute(statement).fetchall()
+        return rows

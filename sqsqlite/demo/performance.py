@@ -1,53 +1,101 @@
-"""The demo from beginning to end: send, start the workers, kill one at work, wait for the others, look at the sum."""
+"""The demo from beginning to end: send, start the workers, kill one at work, wait for the others, audit."""
 
+import os
+import subprocess
+import sys
+import sysconfig
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import sqsqlite
-from sqsqlite import SQS, Queue
-from sqsqlite.demo import ledger, sources
-from sqsqlite.demo.audit import DeadLetter, Evidence, find_faults
-from sqsqlite.demo.crew import Crew
-from sqsqlite.demo.journal import Journal, Kill
-from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE
-from sqsqlite.operators.statistics import QueueStatistics
+from sqsqlite import SQS
+from sqsqlite.demo import ledger
+from sqsqlite.demo.audit import DeadLetter, Evidence, Kill, find_faults, find_returns
+from sqsqlite.demo.ledger import Parsed, Receive
+from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE, count, now_ms
 
-VISIBILITY_TIMEOUT = 3  # seconds: what the killed worker held is back that much later
+VISIBILITY_TIMEOUT = 3  # seconds, after which other workers receive the messages of the killed one
 MAX_RECEIVE_COUNT = 3
-MOST_LOOKED_AT = 10_000  # messages: a look shows no more
+PEEK_LIMIT = 10_000  # messages: the most that a peek shows
+LOOK_SECONDS = (
+    0.01  # between two looks at the tables: short, because with few files the workers are done soon
+)
+NOT_OF_THE_LIBRARY = {"site-packages", "dist-packages", "__pycache__"}
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A run that has ended.
+class CrewFailed(Exception):
+    """A worker ended with an error."""
+
+
+class Crew:
+    """Worker processes on one file. A context manager: its end kills the workers that are still there.
 
     Attributes:
-        seconds: from the first worker's start to the last one's end.
-        faults: what does not add up; empty when everything does.
-        queues: what `sqs.stats()` says in the end.
+        logs: the files that the workers print to, each to its own.
     """
+
+    def __init__(self, path: Path, worker_count: int) -> None:
+        self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.logs: list[Path] = []
+        for number in range(1, worker_count + 1):
+            name = f"worker-{number}"
+            command = [sys.executable, "-m", "sqsqlite.demo.worker", str(path), name]
+            self.logs.append(path.with_name(f"{path.name}-{name}.log"))
+            with self.logs[-1].open("wb") as log:
+                self._workers[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log)  # noqa: S603 - ours
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._workers.values():
+            process.kill()
+            process.wait()
+
+    def is_at_work(self) -> bool:
+        """Whether a worker is still there.
+
+        Raises:
+            CrewFailed: a worker that was not killed here ended with an error.
+        """
+        codes = {name: process.poll() for name, process in self._workers.items()}
+        for name, code in codes.items():
+            if code:
+                raise CrewFailed(f"{name} ended with exit code {code}")
+        return None in codes.values()
+
+    def kill(self, name: str) -> int:
+        """SIGKILL a worker and return its process id. It has no chance to finish or to return its messages."""
+        process = self._workers.pop(name)
+        process.kill()
+        process.wait()
+        return process.pid
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run that has ended. `seconds`: from the first worker's start to the last one's end."""
 
     path: Path
     worker_count: int
     seconds: float
-    journal: Journal
     evidence: Evidence
     faults: list[str]
-    queues: list[QueueStatistics]
 
 
 def perform(path: Path, *, worker_count: int = 4, limit: int | None = None, say: Say) -> Outcome:
     """Run the demo on a new file, and leave the file.
 
     Args:
-        path: where no file is yet; its folder is made.
-        worker_count: 2 or more, as one is killed.
-        limit: how many files at most, spread over the library; all unless said.
-        say: takes the lines that tell how it goes.
+        path: of the new file; the demo makes its folder.
+        worker_count: 2 or more, because the demo kills one.
+        limit: how many files at most, spread over the library; None is all of them.
+        say: takes the lines that show the progress.
 
     Raises:
         FileExistsError: there is a file at `path`.
@@ -59,31 +107,41 @@ def perform(path: Path, *, worker_count: int = 4, limit: int | None = None, say:
     path.parent.mkdir(parents=True, exist_ok=True)
     files = choose(path, limit, say)
     with sqsqlite.connect(path) as sqs:
-        queue = send(sqs, files)
+        send(sqs, files)
         say(
             f"Sent {len(files):,} messages, one for each file, in one transaction with their rows in source_files."
         )
         started = time.monotonic()
-        journal = _run_crew(path, worker_count, sqs, queue, len(files), say)
+        with Crew(path, worker_count) as crew:
+            kill = watch(crew, sqs, len(files), say)
         seconds = time.monotonic() - started
-        evidence = gather(sqs, journal)
-        return Outcome(path, worker_count, seconds, journal, evidence, find_faults(evidence), sqs.stats())
+        evidence = gather(sqs, kill, crew.logs)
+    return Outcome(path, worker_count, seconds, evidence, find_faults(evidence))
 
 
 def choose(path: Path, limit: int | None, say: Say) -> list[Path]:
-    """The files to send. Where none of them is unparsable, the last one is a truncated copy beside `path`."""
-    root = sources.standard_library()
-    files = sources.sample(sources.find(root), limit)
+    """The files to send: those of Python's standard library, and a truncated one next to `path`."""
+    root = Path(sysconfig.get_path("stdlib"))
+    files = find(root)
     say(f"Found {len(files):,} source files in {root}.")
-    if not sources.ships_unparsable(files):
-        truncated = path.with_name(f"{path.name}-truncated.py")  # nobody else's file, as `path` is new
-        sources.write_truncated(Path(sources.__file__), truncated)
-        say(f"None of them is known to be unparsable: {truncated} is, a copy cut in two.")
-        files[-1:] = [files[-1], truncated] if limit is None else [truncated]
-    return files
+    truncated = path.with_name(f"{path.name}-truncated.py")
+    truncated.write_bytes(Path(__file__).read_bytes()[:50])  # ends inside the docstring
+    say(f"One more does not parse: {truncated}, the beginning of a file.")
+    if limit is not None and limit <= len(files):
+        files = [files[place * len(files) // (limit - 1)] for place in range(limit - 1)]
+    return [*files, truncated]
 
 
-def send(sqs: SQS, files: list[Path]) -> Queue:
+def find(root: Path) -> list[Path]:
+    """All source files below `root`, in the same order on every run, without installed packages."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(set(folders) - NOT_OF_THE_LIBRARY)
+        found += [Path(folder, name) for name in sorted(names) if name.endswith(".py")]
+    return found
+
+
+def send(sqs: SQS, files: list[Path]) -> None:
     """Make the queues and the application's tables, and send a message for each file."""
     dead = sqs.create_queue(DEAD_LETTER_QUEUE)
     queue = sqs.create_queue(
@@ -94,84 +152,83 @@ def send(sqs: SQS, files: list[Path]) -> Queue:
     )
     paths = [str(file) for file in files]
     with sqs.transaction() as connection:
-        ledger.create(connection)
-        sent = queue.send_many(paths)
-        ledger.enter_sent(
-            connection, [(message.message_id, path) for message, path in zip(sent, paths, strict=True)]
-        )
-    return queue
+        for table in ledger.TABLES:
+            connection.execute(table)
+        ids = [message.message_id for message in queue.send_many(paths)]
+        connection.executemany(ledger.INSERT_SOURCE_FILE, zip(ids, paths, strict=True))
 
 
-def _run_crew(path: Path, worker_count: int, sqs: SQS, queue: Queue, sent_count: int, say: Say) -> Journal:
-    journal = Journal()
-    said_tenths = 0
-    with Crew(path, worker_count) as crew:
-        for worker, event in crew.events():
-            for back in journal.enter(worker, event):
-                assert journal.kill is not None
-                say(
-                    f"{worker} received {back.message_id} again, receive count {back.receive_count}, "
-                    f"{(back.at - journal.kill.at) / 1000:.1f} s after the kill."
-                )
-            if (
-                journal.kill is None
-                and journal.totals["parsed"] >= sent_count // 10
-                and any(journal.at_work.values())
-            ):
-                journal.kill = kill_at_work(crew, sqs, queue, journal)
-                if journal.kill is not None:
-                    _say_kill(journal.kill, crew, say)
-            parsed_count = journal.totals["parsed"]
-            if 10 * parsed_count // sent_count > said_tenths:
-                said_tenths = 10 * parsed_count // sent_count
-                say(f"{parsed_count:,} of {sent_count:,} files are parsed.")
-    return journal
+def watch(crew: Crew, sqs: SQS, sent_count: int, say: Say) -> Kill | None:
+    """Wait for the workers, and kill one when a tenth of the files is parsed."""
+    kill, said, tenths, at_work = None, 0, 0, True
+    while at_work:
+        at_work = crew.is_at_work()
+        [[parsed_count]] = ledger.read(sqs, ledger.COUNT_PARSED_FILES)
+        if kill is None and parsed_count >= sent_count // 10:
+            kill = kill_at_work(crew, sqs, say)
+        if kill is not None and said < len(kill.held):
+            back = find_returns(kill, read_receives(sqs))
+            for id_, name, receive_count, at in back[said:]:
+                after = f"{(at - kill.at) / 1000:.1f} s after the kill"
+                say(f"{name} received {id_} again, receive count {receive_count}, {after}.")
+            said = len(back)
+        if 10 * parsed_count // sent_count > tenths:
+            tenths = 10 * parsed_count // sent_count
+            say(f"{parsed_count:,} of {sent_count:,} files are parsed.")
+        time.sleep(LOOK_SECONDS)
+    return kill
 
 
-def kill_at_work(crew: Crew, sqs: SQS, queue: Queue, journal: Journal) -> Kill | None:
+def kill_at_work(crew: Crew, sqs: SQS, say: Say) -> Kill | None:
     """Kill a worker that certainly holds messages, all at their first receive; None if there is no such worker yet.
 
-    In a transaction: no commit of the worker's can be under way, so what it holds is not finished. A message's second
-    receive is for long, so nobody would see it come back.
+    The transaction keeps the worker from committing, so what it holds is unfinished. A second receive would hide a
+    message for so long that the demo would not see it come back.
     """
-    with sqs.transaction():
-        looked_at = queue.peek(MOST_LOOKED_AT, hidden=True)
-        in_flight = {one.message_id: one.receive_count for one in looked_at if one.state == "in flight"}
-        for worker, batch in journal.at_work.items():
-            held = [id_ for id_ in batch if in_flight.get(id_) == batch[id_] == 1]
-            if held and set(batch.values()) == {1}:
-                crew.kill(worker)
-                return Kill(worker, time.time_ns() // 1_000_000, tuple(sorted(held)))
-    return None
-
-
-def _say_kill(kill: Kill, crew: Crew, say: Say) -> None:
+    with sqs.transaction() as connection:
+        peeked = sqs.queue(QUEUE).peek(PEEK_LIMIT, hidden=True)
+        in_flight = {(one.message_id, one.receive_count) for one in peeked if one.state == "in flight"}
+        at_work: dict[str, list[str]] = {}
+        for id_, name, receive_count, _ in connection.execute(ledger.SELECT_RECEIVES):
+            if (id_, receive_count) in in_flight:
+                at_work.setdefault(name, []).append(id_)
+        new = {name: ids for name, ids in at_work.items() if all((id_, 1) in in_flight for id_ in ids)}
+        if not new:
+            return None
+        name = max(new, key=lambda name: len(new[name]))
+        pid = crew.kill(name)
+        kill = Kill(name, now_ms(), tuple(sorted(new[name])))
     say(
-        f"Killed {kill.worker} (process {crew.pid(kill.worker)}, SIGKILL) with {len(kill.held)} messages in its hands: "
+        f"Killed {name} (process {pid}, SIGKILL) with {len(kill.held)} messages in its hands: "
         f"they are hidden until their visibility timeout of {VISIBILITY_TIMEOUT} s ends."
     )
-    for message_id in kill.held:
-        say(f"  {message_id}")
+    for id_ in kill.held:
+        say(f"  {id_}")
+    return kill
 
 
-def gather(sqs: SQS, journal: Journal) -> Evidence:
-    """Everything the audit asks for, from the file and from what was told."""
-    dead_letters = [
-        DeadLetter(
-            message.message_id, message.body, message.receive_count, sources.parses(Path(message.body))
-        )
-        for message in sqs.queue(DEAD_LETTER_QUEUE).peek(MOST_LOOKED_AT)
-    ]
-    with sqs.transaction() as connection:
-        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
+def read_receives(sqs: SQS) -> list[Receive]:
+    """All receives, in order."""
+    return [Receive(*row) for row in ledger.read(sqs, ledger.SELECT_RECEIVES)]
+
+
+def gather(sqs: SQS, kill: Kill | None, logs: list[Path]) -> Evidence:
+    """Collect what the audit compares."""
+    lines = [line for log in logs for line in log.read_text().splitlines(keepends=True)]
+    outcomes = [line.split() for line in lines if line.endswith("\n")]  # a kill may cut the last one
+    [[integrity]] = ledger.read(sqs, "PRAGMA integrity_check(1)")
     return Evidence(
-        sent=ledger.read_sent(sqs),
-        parsed=ledger.read_parsed(sqs),
-        acknowledged=journal.acknowledged,
-        dead_letters=dead_letters,
+        sent=dict(ledger.read(sqs, ledger.SELECT_SOURCE_FILES)),
+        receives=read_receives(sqs),
+        parsed=[Parsed(*row) for row in ledger.read(sqs, ledger.SELECT_PARSED_FILES)],
+        acknowledged=[id_ for outcome, id_ in outcomes if outcome == "parsed"],
+        late_count=sum(outcome == "late" for outcome, _ in outcomes),
+        dead_letters=[
+            DeadLetter(one.message_id, one.body, one.receive_count, count(Path(one.body)) is not None)
+            for one in sqs.queue(DEAD_LETTER_QUEUE).peek(PEEK_LIMIT)
+        ],
         max_receive_count=MAX_RECEIVE_COUNT,
         left=len(sqs.queue(QUEUE)),
-        kill=journal.kill,
-        returns=journal.returns_of(journal.kill) if journal.kill else [],
+        kill=kill,
         integrity=integrity,
     )

@@ -1,35 +1,33 @@
-"""A sum that does not add up is told, whatever is wrong with it: each test spoils a run in which all was well."""
+"""The audit names whatever does not add up. Each test spoils one thing in a sound run."""
 
 from dataclasses import replace
 
 import pytest
 
-from sqsqlite.demo.audit import DeadLetter, Evidence, find_faults
-from sqsqlite.demo.journal import Kill, Receive
-from sqsqlite.demo.ledger import Parsed
+from sqsqlite.demo.audit import DeadLetter, Evidence, Kill, find_faults
+from sqsqlite.demo.ledger import Parsed, Receive
 
 SENT = {"a": "abc.py", "b": "ast.py", "c": "cgi.py", "d": "bad.py"}
 
 
 def parsed(message_id: str, worker: str = "worker-1", receive_count: int = 1) -> Parsed:
-    return Parsed(
-        message_id, SENT.get(message_id, "nowhere.py"), 3, 1, 90, worker, receive_count, 1_000, 1_005
-    )
+    return Parsed(message_id, SENT.get(message_id, "nowhere.py"), worker, receive_count, 1_005, 3, 1, 90)
 
 
 ROWS = (parsed("a"), parsed("b", "worker-2", 2), parsed("c", "worker-2", 2))
 DEAD = DeadLetter("d", "bad.py", 3, parses=False)
-RETURNS = (Receive("worker-2", "b", 2, 5_000), Receive("worker-2", "c", 2, 5_000))
+RETURNS = (Receive("b", "worker-2", 2, 5_000), Receive("c", "worker-2", 2, 5_000))
 
 SOUND = Evidence(
     sent=SENT,
+    receives=RETURNS,
     parsed=ROWS,
     acknowledged=["a", "b", "c"],
+    late_count=0,
     dead_letters=[DEAD],
     max_receive_count=3,
     left=0,
     kill=Kill("worker-1", 2_000, ("b", "c")),
-    returns=RETURNS,
     integrity="ok",
 )
 
@@ -39,12 +37,12 @@ def test_a_sound_run_has_no_faults():
 
 
 def test_a_row_whose_report_was_cut_off_by_the_kill_is_no_fault():
-    """The commit came first: the pipe may have lost what the file has."""
+    """The commit came first: the worker may have died before it printed its line."""
     assert find_faults(replace(SOUND, acknowledged=["b", "c"])) == []
 
 
 def test_a_dead_letter_of_the_killed_worker_is_no_fault():
-    """Where the killed worker's receive was the last that maxReceiveCount allows, there is none by another."""
+    """If maxReceiveCount allows no receive after the killed worker's, no other worker receives the message."""
     assert find_faults(replace(SOUND, kill=Kill("worker-1", 2_000, ("b", "c", "d")))) == []
 
 
@@ -88,11 +86,11 @@ def test_a_dead_letter_of_the_killed_worker_is_no_fault():
         ),
         ({"left": 1}, ["1 messages are still in the queue"]),
         (
-            {"dead_letters": [replace(DEAD, parses=True)]},
+            {"dead_letters": [DEAD._replace(parses=True)]},
             ["bad.py (d) is a dead letter, but it parses"],
         ),
         (
-            {"dead_letters": [replace(DEAD, receive_count=2)]},
+            {"dead_letters": [DEAD._replace(receive_count=2)]},
             ["bad.py (d) is a dead letter after 2 receives, not after 3"],
         ),
         (
@@ -116,19 +114,19 @@ def test_a_dead_letter_of_the_killed_worker_is_no_fault():
         ({"kill": None}, ["no worker was killed while it held messages"]),
         ({"kill": Kill("worker-1", 2_000, ())}, ["no worker was killed while it held messages"]),
         (
-            {"returns": RETURNS[:1]},
-            ["c was held by the killed worker-1, and no other received it again"],
+            {"receives": RETURNS[:1]},
+            ["c was held by the killed worker-1, and no other worker received it again"],
         ),
         (
-            {"returns": (RETURNS[0], replace(RETURNS[1], receive_count=1))},
-            ["c was held by the killed worker-1, and no other received it again"],
+            {"receives": (RETURNS[0], RETURNS[1]._replace(receive_count=1))},
+            ["c was held by the killed worker-1, and no other worker received it again"],
         ),
         (
             {"parsed": ROWS[:2], "acknowledged": ["a", "b"]},
             [
                 "4 sent, but 2 processed and 1 dead letters make 3",
                 "cgi.py (c) was lost",
-                "c was held by the killed worker-1, and nobody finished it",
+                "c was held by the killed worker-1, and no other worker finished it",
             ],
         ),
         (
@@ -149,13 +147,13 @@ def test_a_dead_letter_of_the_killed_worker_is_no_fault():
         "a dead letter that was processed",
         "a dead letter that was not sent",
         "no dead letter",
-        "nobody killed",
+        "no kill",
         "killed with nothing in hand",
         "a held message not received again",
         "a held message received as if for the first time",
-        "a held message that nobody finished",
+        "a held message not finished",
         "a damaged file",
     ],
 )
-def test_each_fault_is_told(spoilt, faults):
+def test_each_fault_has_its_sentence(spoilt, faults):
     assert sorted(find_faults(replace(SOUND, **spoilt))) == sorted(faults)

@@ -11,7 +11,6 @@ import sqsqlite
 from sqsqlite.cli import demo, main
 from sqsqlite.demo import performance, worker
 from sqsqlite.demo.audit import Evidence
-from sqsqlite.demo.journal import Journal
 
 
 def run(folder, *arguments, **environment):
@@ -33,7 +32,7 @@ def test_the_demo_shows_its_sum_and_leaves_its_file(tmp_path):
     assert done.stdout.splitlines()[1].split()[:2] == ["sent", "40"]
     assert "It adds up" in done.stderr
     assert "sqsqlite queues:" in done.stderr
-    assert "left out: Spark needs Java 17 or newer" in done.stderr
+    assert "left out: JavaMissing: Spark needs Java 17 or newer" in done.stderr
     [told] = [line for line in done.stderr.splitlines() if line.endswith("demo.db peek source-files-dead")]
     shown = subprocess.run(
         told,
@@ -96,9 +95,9 @@ def test_a_sum_that_does_not_add_up_is_an_error_that_says_what(tmp_path, monkeyp
     def perform_badly(path, **_):
         with sqsqlite.connect(path) as sqs:
             sqs.create_queue(worker.QUEUE)
-        evidence = Evidence({"a": "abc.py"}, [], [], [], 3, 0, None, [], "ok")
+        evidence = Evidence({"a": "abc.py"}, [], [], [], 0, [], 3, 0, None, "ok")
         faults = performance.find_faults(evidence)
-        return performance.Outcome(path, 4, 1.0, Journal(), evidence, faults, [])
+        return performance.Outcome(path, 4, 1.0, evidence, faults)
 
     monkeypatch.setattr(performance, "perform", perform_badly)
     done = CliRunner().invoke(main, ["demo", "--db", str(path), "--output", form, "--no-report"])

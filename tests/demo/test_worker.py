@@ -1,4 +1,4 @@
-"""One worker's dealings with one message, in this process and on a manual clock."""
+"""What a worker does with a message: in this process and on a manual clock."""
 
 import pytest
 
@@ -15,7 +15,8 @@ def clock():
 def sqs(tmp_path, clock):
     with sqsqlite.connect(tmp_path / "demo.db", clock=clock) as opened:
         with opened.transaction() as connection:
-            ledger.create(connection)
+            for table in ledger.TABLES:
+                connection.execute(table)
         dead = opened.create_queue(worker.DEAD_LETTER_QUEUE)
         opened.create_queue(worker.QUEUE, visibility_timeout=4, dead_letter_queue=dead, max_receive_count=3)
         yield opened
@@ -41,13 +42,18 @@ def bad(tmp_path):
 
 
 def settle(sqs, *batch):
-    return list(worker.settle(sqs, "worker-1", batch, 1_000).values())
+    worker.note(sqs, "worker-1", batch)
+    return [worker.settle(sqs, "worker-1", message) for message in batch]
+
+
+def parsed(sqs):
+    return [ledger.Parsed(*row) for row in ledger.read(sqs, ledger.SELECT_PARSED_FILES)]
 
 
 def test_a_parsed_file_has_its_row_and_its_message_is_gone(sqs, queue, good):
     sent = queue.send(good)
     assert settle(sqs, *queue.receive()) == ["parsed"]
-    [row] = ledger.read_parsed(sqs)
+    [row] = parsed(sqs)
     assert (row.message_id, row.path, row.functions, row.classes, row.lines) == (
         sent.message_id,
         good,
@@ -55,7 +61,7 @@ def test_a_parsed_file_has_its_row_and_its_message_is_gone(sqs, queue, good):
         0,
         1,
     )
-    assert (row.worker, row.receive_count, row.received_at) == ("worker-1", 1, 1_000)
+    assert (row.worker, row.receive_count) == ("worker-1", 1)
     assert len(queue) == 0
 
 
@@ -65,11 +71,11 @@ def test_a_message_whose_timeout_ended_leaves_no_row(sqs, queue, good, clock):
     late = queue.receive()
     clock.advance(seconds=4)
     assert settle(sqs, *late) == ["late"]
-    assert ledger.read_parsed(sqs) == []
+    assert parsed(sqs) == []
     [again] = queue.receive()
     assert again.receive_count == 2
     assert settle(sqs, again) == ["parsed"]
-    assert len(ledger.read_parsed(sqs)) == 1
+    assert len(parsed(sqs)) == 1
 
 
 def test_a_message_that_another_worker_has_finished_is_late_and_leaves_no_second_row(sqs, queue, good, clock):
@@ -78,7 +84,7 @@ def test_a_message_that_another_worker_has_finished_is_late_and_leaves_no_second
     clock.advance(seconds=4)
     assert settle(sqs, *queue.receive()) == ["parsed"]
     assert settle(sqs, *late) == ["late"]
-    assert len(ledger.read_parsed(sqs)) == 1
+    assert len(parsed(sqs)) == 1
 
 
 def test_one_late_message_takes_none_of_its_batch_along(sqs, queue, good, bad, clock):
@@ -89,7 +95,7 @@ def test_one_late_message_takes_none_of_its_batch_along(sqs, queue, good, bad, c
     third.change_visibility(60)
     clock.advance(seconds=4)
     assert settle(sqs, first, second, third) == ["parsed", "late", "refused"]
-    assert [row.message_id for row in ledger.read_parsed(sqs)] == [first.message_id]
+    assert [row.message_id for row in parsed(sqs)] == [first.message_id]
 
 
 def test_a_message_that_came_back_is_given_all_the_time_it_needs(sqs, queue, good, clock, monkeypatch):
@@ -98,13 +104,13 @@ def test_a_message_that_came_back_is_given_all_the_time_it_needs(sqs, queue, goo
     assert len(queue.receive()) == 1
     clock.advance(seconds=4)
     again = queue.receive()
-    count = worker.sources.count
+    count = worker.count
 
     def count_slowly(path):
         clock.advance(seconds=1_000)
         return count(path)
 
-    monkeypatch.setattr(worker.sources, "count", count_slowly)
+    monkeypatch.setattr(worker, "count", count_slowly)
     assert settle(sqs, *again) == ["parsed"]
 
 
@@ -124,19 +130,40 @@ def test_a_file_that_does_not_parse_in_time_is_late(sqs, queue, bad, clock):
     assert settle(sqs, *late) == ["late"]
 
 
-def test_a_worker_tells_what_it_received_and_what_became_of_it(sqs, queue, good):
+def test_a_worker_notes_its_receives_and_prints_each_outcome(sqs, queue, good):
     first, second = queue.send(good), queue.send(good)
-    told = []
+    printed = []
 
-    def tell(event):
-        told.append({name: value for name, value in event.items() if name != "at"})
-        if len(told) == 3:
+    def say(line):
+        printed.append(line)
+        if len(printed) == 2:
             queue.delete()
 
     with pytest.raises(sqsqlite.errors.QueueDoesNotExist):
-        worker.work(sqs, "worker-1", tell)
-    assert told == [
-        {"event": "received", "messages": [[first.message_id, 1], [second.message_id, 1]]},
-        {"event": "parsed", "message_id": first.message_id},
-        {"event": "parsed", "message_id": second.message_id},
-    ]
+        worker.work(sqs, "worker-1", say)
+    assert printed == [f"parsed {first.message_id}", f"parsed {second.message_id}"]
+    receives = [row[:3] for row in ledger.read(sqs, ledger.SELECT_RECEIVES)]
+    assert receives == [(first.message_id, "worker-1", 1), (second.message_id, "worker-1", 1)]
+
+
+def test_functions_classes_and_lines_are_counted(tmp_path):
+    """Methods, functions inside functions and `async def` count as functions."""
+    file = tmp_path / "a.py"
+    file.write_text("class A:\n    def f(self):\n        def g(): ...\n\nasync def h(): ...\n")
+    assert worker.count(file) == (3, 1, 5)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [b"print 'hello'\n", b"def f(:\n", b"x = '\xf6'\n", b"# coding: uft-8\n", b"x = 1\0\n"],
+    ids=["another grammar", "broken", "not UTF-8", "unknown encoding", "NUL"],
+)
+def test_what_is_no_source_is_unparsable(tmp_path, source):
+    file = tmp_path / "a.py"
+    file.write_bytes(source)
+    assert worker.count(file) is None
+
+
+def test_a_file_that_is_not_there_is_an_error_of_its_own(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        worker.count(tmp_path / "a.py")
