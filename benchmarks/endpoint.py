@@ -18,9 +18,9 @@ from pathlib import Path
 
 import endpoint_load
 import endpoint_polls
-from endpoint_contestants import BARE, CONTESTANTS, OURS, CannotRun, Contestant
 from endpoint_process import call, free_port, running
 from endpoint_rows import Load, ServerRow, row
+from peers.servers import BARE, CONTESTANTS, OURS, CannotRun, Contestant
 from report import Circumstances, table, write
 from rows import Figure
 

@@ -10,7 +10,7 @@ import time
 import urllib.request
 
 import endpoint_load
-from endpoint_contestants import CannotRun
+from peers.servers import CannotRun
 
 START_SECONDS = 120
 STOP_SECONDS = 20

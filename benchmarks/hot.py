@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import baseline
-import doors
+from peers import baseline, doors
 
 from sqsqlite.store.driver import dbapi
 

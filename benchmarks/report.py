@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contestants import PEERS
+from peers.contestants import PEERS
 from rows import Figure, Row
 
 from sqsqlite.store.driver import dbapi

@@ -16,7 +16,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
-from contestants import BY_NAME, Session
+from peers.contestants import BY_NAME, Session
 
 # Seconds that a round may take before the team is given up for stuck.
 PATIENCE = 300

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from contestants import BASELINES, BY_NAME, OURS, PEERS
+from peers.contestants import BASELINES, BY_NAME, OURS, PEERS
 from rows import Row, median, milliseconds, percentile
 from team import Outcome, Team
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent
+ROOT = HERE.parents[1]
 CACHE = ROOT / ".venv" / "contestants"
 LOCKS = ROOT / "requirements" / "servers"
 ELASTICMQ = "org.elasticmq:elasticmq-server_2.13:1.7.1"

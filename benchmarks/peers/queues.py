@@ -1,8 +1,8 @@
 """Other queues on SQLite, each used as its documentation shows, in WAL, at the `synchronous` level it is told.
 
-They differ in what a received message is worth: see `leaves_out` in contestants.py, printed beside their rows. Where
-one has no call for ten messages, ten are ten calls. `tidy` removes what a peer keeps of finished messages: outside the
-clock, so that no peer is measured against its own rubbish.
+They differ in what a received message is worth: `leaves_out` in contestants.py says how, and the tables show it. A
+peer without a call for ten messages makes ten calls. `tidy` removes what a peer keeps of finished messages, outside the
+clock, so that old messages slow no peer down.
 """
 
 import sqlite3

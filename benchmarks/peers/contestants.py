@@ -1,4 +1,4 @@
-"""Who takes part: our doors, the two baselines, and the other queues on SQLite."""
+"""The contestants: our APIs, the two baselines, and the other queues on SQLite."""
 
 import importlib
 from collections.abc import Callable
@@ -52,37 +52,39 @@ class Contestant:
 
 
 OURS = (
-    Contestant("client", "doors", "Client", "sqsqlite", shared=True),
-    Contestant("Queue", "doors", "Queue", "sqsqlite", shared=True),
-    Contestant("boto3", "doors", "Boto3", "boto3", shared=True),
+    Contestant("client", "peers.doors", "Client", "sqsqlite", shared=True),
+    Contestant("Queue", "peers.doors", "Queue", "sqsqlite", shared=True),
+    Contestant("boto3", "peers.doors", "Boto3", "boto3", shared=True),
 )
-UNGROUPED = Contestant("client without group commit", "doors", "Ungrouped", "sqsqlite")
-FIFO = Contestant("FIFO", "doors", "Fifo", "sqsqlite", shared=True)
-FIFO_SINGLES = Contestant("FIFO, a group each", "doors", "FifoSingles", "sqsqlite", shared=True)
+UNGROUPED = Contestant("client without group commit", "peers.doors", "Ungrouped", "sqsqlite")
+FIFO = Contestant("FIFO", "peers.doors", "Fifo", "sqsqlite", shared=True)
+FIFO_SINGLES = Contestant("FIFO, a group each", "peers.doors", "FifoSingles", "sqsqlite", shared=True)
 BASELINES = (
-    Contestant("bare", "baseline", "Bare", "sqsqlite", leaves_out="all but a lease and its token"),
-    Contestant("full", "baseline", "Full", "sqsqlite", leaves_out="checks, handles, answers, ended timeouts"),
+    Contestant("bare", "peers.baseline", "Bare", "sqsqlite", leaves_out="all but a lease and its token"),
+    Contestant(
+        "full", "peers.baseline", "Full", "sqsqlite", leaves_out="checks, handles, answers, ended timeouts"
+    ),
 )
 PEERS = (
     Contestant(
-        "litequeue", "peers", "LiteQueue", "litequeue",
+        "litequeue", "peers.queues", "LiteQueue", "litequeue",
         leaves_out="lease that ends by itself, token, receive count, delay; a finished message stays until pruned",
     ),
     Contestant(
-        "persist-queue", "peers", "PersistQueue", "persistqueue",
+        "persist-queue", "peers.queues", "PersistQueue", "persistqueue",
         leaves_out="several processes, lease that ends by itself, token, receive count, delay, batches; "
         "a finished message stays until cleared",
     ),
     Contestant(
-        "huey", "peers", "Huey", "huey",
+        "huey", "peers.queues", "Huey", "huey",
         leaves_out="lease: a message is gone once it is received; token, receive count, batches",
     ),
     Contestant(
-        "honker", "peers", "Honker", "honker", levels=("NORMAL",),
+        "honker", "peers.queues", "Honker", "honker", levels=("NORMAL",),
         leaves_out="FULL, token of each receive, digests, counts",
     ),
     Contestant(
-        "kombu", "peers", "Kombu", "kombu",
+        "kombu", "peers.queues", "Kombu", "kombu",
         leaves_out="lease in the file: only the connection that received it can give a message back; token, receive "
         "count, delay, batches; a finished message stays until purged",
     ),
