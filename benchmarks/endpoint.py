@@ -21,12 +21,13 @@ import endpoint_polls
 from endpoint_process import call, free_port, running
 from endpoint_rows import Load, ServerRow, row
 from peers.servers import BARE, CONTESTANTS, OURS, CannotRun, Contestant
-from report import Circumstances, table, write
+from report import Circumstances, save, table
 from rows import Figure
 
 RESULTS = Path(__file__).parent / "results"
 SEND, RECEIVE = "SendMessage", "ReceiveMessage and DeleteMessage"
 WORKLOADS = {SEND: (endpoint_load.SEND, "requests"), RECEIVE: (endpoint_load.RECEIVE_AND_DELETE, "deleted")}
+FILES = {SEND: "endpoint_send", RECEIVE: "endpoint_receive_delete"}
 GOALS = {"ElasticMQ": "at least 1.5", BARE: "at least 0.35"}
 BODY_BYTES = 100
 UNSIGNABLE = "not measured: each handle needs a signature of its own, which wrk does not make"
@@ -161,7 +162,7 @@ def _options():
         "--quick", action="store_true", help="whether it runs, not how fast; nothing is written"
     )
     parser.add_argument("--folder", help="where the queues' files go: the disk that is measured")
-    parser.add_argument("--results", type=Path, help="where DATE-COMMIT-endpoint.json and .md go")
+    parser.add_argument("--results", type=Path, help="where the CSV files are")
     options = parser.parse_args()
     if options.quick:
         options.seconds = options.warm_up = options.rounds = 1
@@ -182,8 +183,11 @@ def main():
     text = page(circumstances, servers, waits, options)
     print(f"\n{text}")
     if options.results is not None:
-        tables = {"servers": servers, "figures": waits}
-        print(f"written: {write(options.results, circumstances, tables, text, '-endpoint')}")
+        tables = {
+            FILES[workload]: [one for one in servers if one.workload == workload] for workload in WORKLOADS
+        }
+        save(options.results, circumstances, tables | {"endpoint_polls": waits})
+        print(f"added to the CSV files in {options.results}")
 
 
 if __name__ == "__main__":

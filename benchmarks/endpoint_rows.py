@@ -1,5 +1,6 @@
 """What the comparison of servers tells: a row for each workload and server, measured or not."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,9 @@ class ServerRow:
         "workload", "server", "version", "durability", "messages/s", "of rounds", "p50 ms", "p99 ms",
         "sqsqlite to it", "goal", "note",
     )  # fmt: skip
+
+    def record(self) -> dict[str, object]:
+        return dataclasses.asdict(self)
 
     def cells(self) -> list[str]:
         spread = (

@@ -76,7 +76,7 @@ def _ratio(
 ) -> Figure:
     """How many times as fast as the standard queue: each round is compared with its own."""
     groups, goal = SHAPES[name]
-    workload = ("send" if sends else "receive+delete") + ("" if batch == 1 else " in tens")
+    workload = ("send" if sends else "receive+delete") + ("" if batch == 1 else ", batches of ten")
     ratios = [one.seconds / other.seconds for one, other in zip(standard, fifo, strict=True)]
     rates = [
         median([batch * len(outcome.latencies) / outcome.seconds for outcome in outcomes])

@@ -23,7 +23,7 @@ CONTENDERS: dict[str, Callable[[Path, str], Any]] = {
     "full": baseline.Full,
     "client": doors.Client,
 }
-WORKLOADS = ("send", "receive+delete", "send in tens", "receive+delete in tens")
+WORKLOADS = ("send", "receive+delete", "send, batches of ten", "receive+delete, batches of ten")
 
 
 def timed(queue: Any, workload: str, bodies: list[str]) -> float:
@@ -35,7 +35,7 @@ def timed(queue: Any, workload: str, bodies: list[str]) -> float:
     if workload == "send":
         for body in bodies:
             queue.send(body)
-    elif workload == "send in tens":
+    elif workload == "send, batches of ten":
         for ten in tens:
             queue.send_ten(ten)
     elif workload == "receive+delete":
@@ -61,15 +61,15 @@ def level(synchronous: str, folder: Path, messages: int, rounds: int, body_bytes
                 seconds.setdefault((workload, name), []).append(timed(queue, workload, bodies))
     for queue in queues.values():
         queue.close()
-    print(f"{synchronous:<7}{'us a message':>40}{'client to':>24}")
-    print(f"{'':<24}{'bare':>8}{'full':>8}{'client':>8}{'bare':>12}{'full':>8}{'low - high to bare':>22}")
+    print(f"{synchronous:<7}{'us a message':>48}{'client to':>24}")
+    print(f"{'':<32}{'bare':>8}{'full':>8}{'client':>8}{'bare':>12}{'full':>8}{'low - high to bare':>22}")
     for workload in WORKLOADS:
         by_name = {name: seconds[workload, name] for name in queues}
         micros = [statistics.median(by_name[name]) / messages * 1e6 for name in queues]
         to_bare = sorted(b / c for b, c in zip(by_name["bare"], by_name["client"], strict=True))
         to_full = sorted(f / c for f, c in zip(by_name["full"], by_name["client"], strict=True))
         print(
-            f"{workload:<24}{micros[0]:8.1f}{micros[1]:8.1f}{micros[2]:8.1f}{statistics.median(to_bare):12.2f}"
+            f"{workload:<32}{micros[0]:8.1f}{micros[1]:8.1f}{micros[2]:8.1f}{statistics.median(to_bare):12.2f}"
             f"{statistics.median(to_full):8.2f}{to_bare[0]:14.2f} - {to_bare[-1]:.2f}"
         )
 

@@ -1,8 +1,8 @@
-"""Where the numbers go: the terminal, a JSON file for each run, and Markdown tables."""
+"""Where the numbers go: CSV files, one a workload, and Markdown tables."""
 
+import csv
 import dataclasses
 import datetime as dt
-import json
 import os
 import platform
 import subprocess
@@ -10,18 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from peers.contestants import PEERS
 from rows import Figure, Row
 
 from sqsqlite.store.driver import dbapi
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+
+
+class Recorded(Protocol):
+    """A row of results."""
+
+    def record(self) -> dict[str, object]:
+        """Its values by the names of the CSV file's columns."""
 
 
 @dataclass(frozen=True)
@@ -108,31 +112,36 @@ def _version(name: str) -> str:
         return ""
 
 
-def save(folder: Path, circumstances: Circumstances, rows: Sequence[Row], figures: Sequence[Figure]) -> Path:
-    """Write DATE-COMMIT.json and DATE-COMMIT.md; the path of the first is given back."""
-    tables = {"rows": rows, "figures": figures}
-    return write(folder, circumstances, tables, markdown(circumstances, rows, figures))
+def save(folder: Path, circumstances: Circumstances, tables: Mapping[str, Sequence[Recorded]]) -> None:
+    """Append rows to FOLDER/NAME.csv for each table, and the circumstances of the run to FOLDER/runs.csv.
 
-
-def write(
-    folder: Path,
-    circumstances: Circumstances,
-    tables: Mapping[str, Sequence["DataclassInstance"]],
-    page: str,
-    suffix: str = "",
-) -> Path:
-    """Write the rows of tables to DATE-COMMIT.json, and a page that shows them to DATE-COMMIT.md.
+    Each row begins with the date and the commit of its run. Empty tables make no file.
 
     Args:
-        suffix: stands behind the commit.
+        tables: rows by the name of their file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{circumstances.date}-{circumstances.commit}{suffix}.json"
-    content: dict[str, Any] = {"circumstances": dataclasses.asdict(circumstances)}
-    content |= {name: [dataclasses.asdict(row) for row in rows] for name, rows in tables.items()}
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    path.with_suffix(".md").write_text(page, encoding="utf-8")
-    return path
+    run = dataclasses.asdict(circumstances)
+    _append(folder / "runs.csv", [run])
+    for name, rows in tables.items():
+        key = {"date": circumstances.date, "commit": circumstances.commit}
+        _append(folder / f"{name}.csv", [key | row.record() for row in rows])
+
+
+def _append(path: Path, records: Sequence[Mapping[str, object]]) -> None:
+    if not records:
+        return
+    is_new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        for record in records:
+            writer.writerow({name: _cell(value) for name, value in record.items()})
+
+
+def _cell(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def put_into(page: Path, tables: str) -> None:

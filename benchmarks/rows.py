@@ -1,4 +1,4 @@
-"""What a benchmark tells: a row of a throughput table, or a single figure beside its goal."""
+"""The results of a benchmark: rows of a throughput table, or single figures with their goals."""
 
 import statistics
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ class Row:
 
     Attributes:
         comparison: number of the cell: rows of one cell were measured by turns.
-        call: messages in one call; latencies are of calls (of a receive and a delete together).
+        call: messages in one call: 1 or 10; latencies are of calls (of a receive and a delete together).
         ratio_to_bare, ratio_to_full: medians of the rounds' own ratios; None where the baseline did not run.
     """
 
@@ -37,9 +37,33 @@ class Row:
         "p99 ms", "longest ms", "to bare", "to full",
     )  # fmt: skip
 
+    @property
+    def file(self) -> str:
+        """The name of the CSV file: send or receive_delete."""
+        return self.workload.replace("+", "_")
+
+    def record(self) -> dict[str, object]:
+        return {
+            "workload": self.workload,
+            "door": self.door,
+            "threads": self.threads,
+            "processes": self.processes,
+            "body_bytes": self.body_bytes,
+            "messages_per_call": self.call,
+            "synchronous": self.synchronous,
+            "sqlite_version": self.sqlite_version,
+            "messages_per_second": self.messages_per_second,
+            "p50_ms": self.p50_ms,
+            "p99_ms": self.p99_ms,
+            "longest_ms": self.longest_ms,
+            "ratio_to_bare": self.ratio_to_bare,
+            "ratio_to_full": self.ratio_to_full,
+            "comparison": self.comparison,
+        }
+
     def cells(self) -> list[str]:
         return [
-            self.workload if self.call == 1 else f"{self.workload}, tens",
+            self.workload if self.call == 1 else f"{self.workload}, batches of ten",
             self.door,
             str(self.threads),
             str(self.processes),
@@ -60,8 +84,8 @@ class Figure:
     """One number.
 
     Attributes:
-        goal: what it should be, in words with the unit; empty where there is none.
-        beside: what it is to be seen beside: a baseline's number, the number of calls.
+        goal: in words with the unit; empty without a goal.
+        beside: what to compare it with: a baseline's number, the number of calls.
     """
 
     name: str
@@ -72,7 +96,18 @@ class Figure:
     goal: str = ""
     beside: str = ""
 
-    HEADINGS = ("what", "measured", "goal", "beside", "synchronous", "SQLite")
+    HEADINGS = ("what", "measured", "goal", "compared with", "synchronous", "SQLite")
+
+    def record(self) -> dict[str, object]:
+        return {
+            "what": self.name,
+            "value": self.value,
+            "unit": self.unit,
+            "goal": self.goal,
+            "compared_with": self.beside,
+            "synchronous": self.synchronous,
+            "sqlite_version": self.sqlite_version,
+        }
 
     def cells(self) -> list[str]:
         number = f"{self.value:,.0f}" if abs(self.value) >= 1000 else f"{self.value:.3g}"

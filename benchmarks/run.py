@@ -27,16 +27,20 @@ def main() -> None:
     print(circumstances.sentence())
     rows: list[Row] = []
     figures: list[Figure] = []
+    tables: dict[str, list[Row | Figure]] = {}
     for name in options.names or NAMES:
         print(f"\n{name}: {' | '.join(Row.HEADINGS if name == 'throughput' else Figure.HEADINGS)}")
         for found in _measure(name, options.folder, quick=options.quick):
             print(" | ".join(found.cells()), flush=True)
             if isinstance(found, Row):
                 rows.append(found)
+                tables.setdefault(found.file, []).append(found)
             else:
                 figures.append(found)
+                tables.setdefault(name, []).append(found)
     if options.results is not None:
-        print(f"\nwritten: {report.save(options.results, circumstances, rows, figures)}")
+        report.save(options.results, circumstances, tables)
+        print(f"\nadded to the CSV files in {options.results}")
     if options.page is not None:
         report.put_into(options.page, report.markdown(circumstances, rows, figures))
         print(f"written: {options.page}")
@@ -50,7 +54,7 @@ def _options() -> argparse.Namespace:
         "--rounds", type=int, default=throughput.ROUNDS, help="of each throughput row: medians"
     )
     parser.add_argument("--folder", type=Path, help="where the queues' files go: the disk that is measured")
-    parser.add_argument("--results", type=Path, help="where DATE-COMMIT.json and .md go (none when quick)")
+    parser.add_argument("--results", type=Path, help="where the CSV files are (not when quick)")
     parser.add_argument("--page", type=Path, help="a Markdown page with markers to put the tables in")
     options = parser.parse_args()
     if options.results is None and not options.quick:

@@ -1,6 +1,7 @@
 """The benchmarks run: on few messages, every one of them, with nothing said about time."""
 
-import json
+import csv
+import importlib
 import subprocess
 import sys
 
@@ -14,29 +15,33 @@ DOORS = {"bare", "full", "client", "Queue", "boto3"}
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    """What a quick run of all benchmarks wrote."""
+    """The CSV files and the page of a quick run of all benchmarks."""
     folder = tmp_path_factory.mktemp("benchmarks")
     page = folder / "page.md"
     page.write_text("Before.\n<!-- benchmarks: begin -->\nold\n<!-- benchmarks: end -->\nAfter.\n")
     command = [sys.executable, ROOT / "benchmarks" / "run.py", "--quick"]
     places = ["--folder", folder, "--results", folder / "results", "--page", page]
     subprocess.run([*command, *places], check=True, cwd=folder)
-    [path] = folder.glob("results/*.json")
-    return {"json": json.loads(path.read_text()), "tables": path.with_suffix(".md").read_text(), "page": page}
+    files = {path.stem: path.read_text().splitlines() for path in (folder / "results").iterdir()}
+    files = {name: list(csv.DictReader(lines)) for name, lines in files.items()}
+    return {"files": files, "page": page.read_text()}
 
 
 @pytest.mark.slow
 def test_every_door_gives_a_row_for_each_workload(result):
-    rows = result["json"]["rows"]
-    for workload in ("send", "receive+delete"):
-        doors = {row["door"] for row in rows if row["workload"] == workload}
-        assert doors >= DOORS
-    assert all(row["messages_per_second"] > 0 and row["p50_ms"] <= row["p99_ms"] for row in rows)
+    for workload, file in (("send", "send"), ("receive+delete", "receive_delete")):
+        rows = result["files"][file]
+        assert {row["workload"] for row in rows} == {workload}
+        assert {row["door"] for row in rows} >= DOORS
+        assert all(float(row["messages_per_second"]) > 0 for row in rows)
+        assert all(float(row["p50_ms"]) <= float(row["p99_ms"]) for row in rows)
 
 
 @pytest.mark.slow
 def test_every_other_benchmark_gives_its_figures(result):
-    figures = {figure["name"].partition(" ")[0] for figure in result["json"]["figures"]}
+    for name in NAMES[1:]:
+        assert result["files"][name] != []
+    figures = {row["what"].partition(" ")[0] for name in NAMES[1:] for row in result["files"][name]}
     assert figures >= {
         "sends/s",
         "one",
@@ -56,25 +61,47 @@ def test_every_other_benchmark_gives_its_figures(result):
 
 @pytest.mark.slow
 def test_result_says_when_where_and_of_what(result):
-    circumstances = result["json"]["circumstances"]
-    assert circumstances.keys() >= {"date", "commit", "cpu_count", "python", "sqlite"}
-    assert circumstances["commit"] in result["tables"]
+    [run] = result["files"]["runs"]
+    assert run.keys() >= {"date", "commit", "cpu_count", "python", "sqlite"}
+    rows = [row for name, rows in result["files"].items() if name != "runs" for row in rows]
+    assert {(row["date"], row["commit"]) for row in rows} == {(run["date"], run["commit"])}
+    assert run["commit"] in result["page"]
 
 
 @pytest.mark.slow
 def test_tables_replace_what_stood_between_the_markers_of_a_page(result):
-    page = result["page"].read_text()
+    page = result["page"]
     assert page.startswith("Before.\n")
     assert page.endswith("After.\n")
     assert "\nold\n" not in page
-    assert result["tables"] in page
+    assert "### Figures" in page
+
+
+def test_a_second_run_adds_its_rows_to_the_files(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    report, rows = importlib.import_module("report"), importlib.import_module("rows")
+    now = report.Circumstances.now()
+    for value in (1.0, 2.5):
+        report.save(tmp_path, now, {"purge": [rows.Figure("purge", value, "ms", "FULL", "3")], "fair": []})
+    with (tmp_path / "purge.csv").open() as file:
+        assert [row["value"] for row in csv.DictReader(file)] == ["1", "2.5"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["purge.csv", "runs.csv"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks" / "results").iterdir()), ids=lambda path: path.name
+)
+def test_committed_results_name_the_date_and_commit_of_their_run(path):
+    with path.open() as file, (path.parent / "runs.csv").open() as runs:
+        known = {(run["date"], run["commit"]) for run in csv.DictReader(runs)}
+        assert {(row["date"], row["commit"]) for row in csv.DictReader(file)} <= known
 
 
 def test_hot_paths_are_compared_with_both_baselines():
     command = [sys.executable, ROOT / "benchmarks" / "hot.py", "--messages", "20", "--rounds", "1"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     rows = [line.split("  ")[0] for line in done.stdout.splitlines()]
-    assert rows.count("send") == rows.count("receive+delete in tens") == 2
+    assert rows.count("send") == rows.count("receive+delete, batches of ten") == 2
 
 
 @pytest.mark.slow
