@@ -84,7 +84,7 @@ def report(
     page with all of them. FILE is a path or a glob; one report covers all files, by default the file of --db. The
     report first takes a snapshot, in one short read transaction of each file, so no writer waits for it.
 
-    --since is the begin of the rates of backlog (default 15m) and of the periods of throughput (default 1d). It selects
+    --since is the start of the rates of backlog (default 15m) and of the periods of throughput (default 1d). It selects
     the messages sent since then for receives and poison, moved for dead-letters, and received for leases and expiring
     (default all).
     """
