@@ -1,4 +1,4 @@
-"""Options of the commands that run Spark, and how its errors end a run."""
+"""The commands that run Spark: their options and files, their session, and how its errors end them."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from sqsqlite.spark.facts import Facts
+    from sqsqlite.spark import Facts
 
 _FILES_BETWEEN_LINES = 25
 _AGAIN_SECONDS = 0.1
@@ -48,7 +48,7 @@ _OPTIONS = (
         multiple=True,
         metavar="NAME=VALUE",
         callback=_setting,
-        help="A setting of Spark's; may be repeated.",
+        help="A setting of Spark; repeatable.",
     ),
     click.option(
         "--jdbc-jar",
@@ -59,13 +59,13 @@ _OPTIONS = (
     click.option(
         "--partitions",
         type=click.IntRange(1, 10_000),
-        help="Connections that read at once. Default: two a core.",
+        help="Connections that read at once. Default: two for each core.",
     ),
     click.option(
         "--snapshot-dir",
         metavar="DIR",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Where the snapshot is laid: on a cluster, a folder that every machine sees. Default: the system's own.",
+        help="The folder of the snapshot; on a cluster, every machine must see it. Default: a temporary one.",
     ),
 )
 
@@ -78,7 +78,7 @@ def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Watch:
-    """Says what a long run is at, and what it took."""
+    """Shows the present step of a long run, and measures its time."""
 
     def __init__(self, line: CommandLine) -> None:
         self._status = line.progress()
@@ -86,16 +86,16 @@ class Watch:
         self.spark_seconds = 0.0
 
     def at(self, what: str) -> None:
-        """On a terminal: what it is at."""
+        """On a terminal: the present step."""
         self._status.draw(f"{what} ...")
 
     def took(self, facts: "Facts") -> None:
-        """On a terminal: how many files and messages the snapshot holds by now."""
+        """On a terminal: how many files and messages the snapshot holds so far."""
         if facts.files == 1 or facts.files % _FILES_BETWEEN_LINES == 0:
             self.at(f"Taking the snapshot: {facts.files:,} files, {facts.messages:,} messages")
 
     def clear(self) -> None:
-        """Take the line away again."""
+        """Remove the line."""
         self._status.clear()
 
     @property
@@ -108,26 +108,17 @@ class Watch:
 def spark(
     watch: Watch, *, master: str | None, conf: dict[str, str], jdbc_jar: Path | None
 ) -> Iterator["SparkSession"]:
-    """A session for the block; an error of Spark's is told in one line, not in a hundred of Java's stack."""
-    from sqsqlite.spark.errors import SparkMissing
-    from sqsqlite.spark.session import spark_session
+    """A session for the block. An error of Spark becomes one line, without the hundred lines of Java's stack."""
+    from sqsqlite.spark import spark_session
 
     watch.at("Starting Spark")
     started = time.monotonic()
     try:
-        from pyspark.errors import PySparkException
-    except ImportError as error:
-        from sqsqlite.operators.installed import install_command
-
-        raise SparkMissing(f"PySpark is not installed: {install_command('spark')}") from error
-    try:
         with _ended_by_signals(), spark_session(master=master, conf=conf, jar=jdbc_jar) as session:
             watch.spark_seconds = time.monotonic() - started
             yield session
-    except PySparkException as error:
-        raise Failure(f"SparkFailed: {_first_line(error)}", FAILED) from error
     except Exception as error:
-        if type(error).__module__.startswith("py4j"):
+        if type(error).__module__.partition(".")[0] in {"pyspark", "py4j"}:
             raise Failure(f"SparkFailed: {_first_line(error)}", FAILED) from error
         raise
     finally:
@@ -136,11 +127,11 @@ def spark(
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the block as they end every command, whatever Spark makes of them.
+    """Let SIGINT and SIGTERM end the block as they end every command, whatever Spark does with them.
 
-    Py4J logs an interrupt with its stack and goes on, or takes it for an error of its connection; one that comes while
-    Python lets go of an object is lost. So the first signal is remembered, a lost one comes again, and what Spark says
-    after it is not heard.
+    Py4J logs an interrupt with its stack and continues, or takes it for an error of its connection. Python loses an
+    interrupt that arrives while it frees an object. So this remembers the first signal, repeats a lost one, and hides
+    the messages that Spark prints after it.
     """
     came: list[int] = []
     unraisable = sys.unraisablehook
@@ -154,13 +145,13 @@ def _ended_by_signals() -> Iterator[None]:
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
         if issubclass(what.exc_type, KeyboardInterrupt):
-            threading.Timer(_AGAIN_SECONDS, again).start()  # raised here it would be lost too
+            threading.Timer(_AGAIN_SECONDS, again).start()  # an exception raised here would be lost too
 
     def again() -> None:
         if sys.unraisablehook is lost:
             os.kill(os.getpid(), came[0])
 
-    # A shell's background process ignores SIGINT, and stays so.
+    # A background process of a shell ignores SIGINT, and continues to.
     numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
     with warnings.catch_warnings(), handled_by(take, *numbers):
         try:
@@ -189,7 +180,7 @@ def queue_files(line: CommandLine, files: Sequence[str]) -> list[Path]:
 
 
 def check_queues(wanted: Sequence[str], queues: "DataFrame", paths: Sequence[Path]) -> None:
-    """Refuse a name that no file has: it is a slip."""
+    """Refuse a name that no file has: it is a typing error."""
     if not wanted:
         return
     names = sorted({row.queue for row in queues.select("queue").distinct().collect()})
@@ -199,7 +190,7 @@ def check_queues(wanted: Sequence[str], queues: "DataFrame", paths: Sequence[Pat
 
 
 def _first_line(error: BaseException) -> str:
-    """What Java's exception says, without its stack."""
-    told = getattr(error, "java_exception", None)
-    text = str(told if told is not None else error)
+    """The message of Java's exception, without its stack."""
+    exception = getattr(error, "java_exception", None)
+    text = str(exception if exception is not None else error)
     return text.strip().partition("\n")[0]

@@ -2,8 +2,8 @@
 
     spark-submit --master spark://head:7077 backlog_job.py /shared/backlog.parquet /shared /srv/queues/*.db
 
-The driver of the job reads the queue files and lays their snapshot in /shared, which every executor sees under the same
-name; the executors read that, each its part. The JDBC driver is found, or fetched, and sent to them.
+The driver of the job reads the queue files and writes their snapshot to /shared, which every executor sees under the
+same name; each executor reads a part of it. Spark sends the JDBC driver to the executors.
 """
 
 import sys
@@ -12,7 +12,7 @@ from sqsqlite.spark import find_files, make_report, spark_session, tables_of
 
 
 def main(target: str, shared_folder: str, *files: str) -> None:
-    """Add what waits in each queue of the files at this instant."""
+    """Add one row for each queue of the files: its messages at this instant."""
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     with (

@@ -3,9 +3,9 @@
     spark-submit live_backlog.py queues.db /shared/live 5
     python live_backlog.py queues.db live 5
 
-JDBC is no source of streams, so a clock is: each of its ticks takes a snapshot. The checkpoint remembers the last
-batch, and a batch that is done twice after a crash replaces its own folder. Where Spark runs for nothing else, a loop
-or cron with `sqsqlite export` does the same for less.
+Spark has no stream over JDBC, so a clock drives this one: each tick takes a snapshot. The checkpoint remembers the last
+batch, and a batch that runs twice after a crash replaces its own folder. If Spark runs for nothing else, a loop or cron
+with `sqsqlite export` does the same for less.
 """
 
 import sys
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def main(path: str, target: str, seconds: int) -> None:
-    """Write until the stream ends: in the session of spark-submit, or in one made here, by plain Python."""
+    """Write until the stream ends, in the session of spark-submit or in a new one."""
     with spark_session():
         start(path, target, seconds).awaitTermination()
 
 
 def start(path: str, target: str, seconds: int) -> "StreamingQuery":
-    """Begin to write the backlog of a file below `target`, in a folder a batch."""
+    """Start to write the backlog of a file below `target`, in one folder for each batch."""
     with spark_session() as session:  # the one that runs already, which the block does not stop
 
         def take(tick: "DataFrame", batch: int) -> None:

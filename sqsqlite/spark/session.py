@@ -56,11 +56,11 @@ def spark_session(
         DriverMissing: there is no driver, and the fetch failed.
         SparkFailed: Spark did not start, or `master` or `conf` was given although a session runs already.
     """
-    found = driver_jar(jar)
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkMissing(f"PySpark is not installed: {install_command('spark')}") from error
+    found = driver_jar(jar)
     check_driver(found)
     running = _running()
     if running is not None or "PYSPARK_GATEWAY_PORT" in os.environ:

@@ -45,6 +45,7 @@ PUBLIC = {
     "sqsqlite.errors",
     "sqsqlite.operators.installed",  # how to install an extra, for hints
     "sqsqlite.serve.endpoint",
+    "sqsqlite.spark",
     # SQS's own rules, for help texts and for commands made from the fields of the requests.
     "sqsqlite.contract.fifo_only",
     "sqsqlite.contract.limits",
@@ -53,7 +54,7 @@ PUBLIC = {
     "sqsqlite.contract.requests",
     "sqsqlite.contract.shapes",
 }
-PUBLIC_ROOMS = {"cli", "demo", "spark"}
+PUBLIC_ROOMS = {"cli", "demo"}
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
 MODULES = modules()

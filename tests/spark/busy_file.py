@@ -65,7 +65,7 @@ def _tenants(shared, clock):
 
 
 def _dying_tenant(sqs, clock):
-    """Its messages are in a queue then that nobody sent a group to."""
+    """Its messages move to a queue that no producer sends groups to."""
     graves = sqs.create_queue("graves")
     frail = sqs.create_queue("frail", dead_letter_queue=graves, max_receive_count=1)
     for number in range(4):

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of a process. What needs it is slow, but for a sample.
+"""One Spark session for all tests of a process. The tests that use it are slow, except for a sample.
 
 Spark's start and its first queries cost as much processor time as a thousand tests of a queue.
 `make test` has two processes, and this folder is the first: work stealing gives the first process the first half of the

@@ -1,4 +1,4 @@
-"""Spark as others run it: a session that is there already, spark-submit, a cluster with two workers, a stream.
+"""Spark as users run it: a session that runs already, spark-submit, a cluster with two workers, a stream.
 
 Each in processes of its own, so these are slow: a JVM or four a test.
 """

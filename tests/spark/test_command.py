@@ -114,7 +114,7 @@ def test_parquet_is_written_once(run, session, tmp_path):
         (["backlog", "a.db", "b.db", "--live"], "--live reads one file"),
     ],
 )
-def test_what_is_wrong_with_the_line_is_told(run, words, said):
+def test_a_wrong_command_line_names_its_mistake(run, words, said):
     refused = run("report", *words)
     assert (refused.code, refused.out) == (2, "")
     assert said in refused.err
@@ -181,7 +181,7 @@ def test_a_file_one_version_old_says_what_to_do(run, small, how):
     ]
 
 
-def test_a_queue_that_no_file_has_is_told_with_similar_names(run):
+def test_an_unknown_queue_is_refused_with_similar_names(run):
     refused = run("report", "backlog", "--queue", "order")
     assert (refused.code, refused.out) == (1, "")
     assert "QueueDoesNotExist: order: no such queue" in refused.err
@@ -258,7 +258,7 @@ def test_the_driver_is_named(run, jar):
     assert run("analytics", "fetch-driver").rows[0]["driver"] == str(jar)
 
 
-def test_an_unknown_view_is_told(run):
+def test_an_unknown_view_is_refused(run):
     refused = run("analytics", "schema", "sqs_messages")
     assert refused.code == 2
     assert "there is no reporting view sqs_messages: the views are sqs_report_now" in refused.err

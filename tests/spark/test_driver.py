@@ -1,4 +1,4 @@
-"""Where the JDBC driver is looked for, in which order, and what is said where it is not to be had."""
+"""The places of the JDBC driver, their order, and the error if no place has it."""
 
 import hashlib
 import os
@@ -175,7 +175,7 @@ def test_without_pyspark_the_extra_is_named(home):
 
 
 @pytest.mark.parametrize("text", ["no jar at all", None], ids=["text", "another jar"])
-def test_a_jar_without_the_driver_is_told(home, text):
+def test_a_jar_without_the_driver_is_refused(home, text):
     jar = home / "another.jar"
     if text is None:
         with zipfile.ZipFile(jar, "w") as made:
@@ -235,7 +235,7 @@ def test_java_is_that_of_java_home_else_of_the_path(tmp_path, monkeypatch):
 
 
 def test_the_real_driver_is_the_pinned_one(jar, monkeypatch):
-    """Unless somebody named another one, what the tests run with has the digest in the source."""
+    """Unless the environment names another jar, the jar of the tests has the digest in the source."""
     monkeypatch.undo()
     if jar in (driver.cached_jar(), *driver._caches_of_others()):
         assert driver.is_sound(jar)

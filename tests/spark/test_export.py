@@ -36,7 +36,7 @@ def run(session, tmp_path, monkeypatch):
 
 @pytest.fixture
 def lake(session, tmp_path):
-    """`lake()`: what Spark reads without being told anything."""
+    """`lake()`: the frame that Spark reads without any options."""
     return lambda: session.read.parquet(str(tmp_path / "lake"))
 
 
@@ -74,7 +74,7 @@ def test_days_are_utc_s_in_a_session_of_any_time_zone(run, setting, sqs, clock, 
 
 
 def test_instants_are_64_bit_ones_whatever_the_session_writes(run, session, setting, sqs, tmp_path):
-    """INT96 is what Spark writes unless told otherwise; the session keeps its setting."""
+    """Spark writes INT96 by default; the session keeps its setting."""
     name = "spark.sql.parquet.outputTimestampType"
     setting(name, "INT96")
     sqs.create_queue("orders").send("hello")

@@ -1,4 +1,4 @@
-"""One instant, however many read it, whoever writes meanwhile; and a bad file spoils no others."""
+"""A snapshot is one instant, with any number of readers and writers, and a bad file does not spoil the others."""
 
 import os
 import subprocess
@@ -198,7 +198,7 @@ def test_a_bad_file_is_a_problem_and_the_others_are_read(tmp_path, kind):
 
 
 def test_a_locked_file_is_a_problem(tmp_path, monkeypatch):
-    """Readers of a WAL wait for nobody but him who has the file for himself."""
+    """Readers of a WAL wait only for a process that has locked the whole file."""
     from sqsqlite.spark import facts as module
 
     monkeypatch.setattr(module, "BUSY_TIMEOUT", 0.1)
@@ -314,7 +314,7 @@ def test_each_file_of_a_fleet_has_its_own_instant(session, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root alone can become nobody")
-def test_a_folder_that_a_report_may_not_write_is_told_with_what_to_do(tmp_path):
+def test_a_folder_that_a_report_may_not_write_is_refused_with_advice(tmp_path):
     with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to others
         os.chmod(folder, 0o755)
         path = make(Path(folder, "queues.db"))

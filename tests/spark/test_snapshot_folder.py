@@ -49,7 +49,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(
         assert names(tmp_path) == {str(folder)}
 
 
-def test_folders_whose_owner_can_t_be_told_stay(tmp_path):
+def test_folders_with_an_unknown_owner_stay(tmp_path):
     nobody_s, another_machine_s = tmp_path / f"{PREFIX}1", tmp_path / f"{PREFIX}2"
     nobody_s.mkdir()
     another_machine_s.mkdir()
