@@ -23,12 +23,21 @@ from sqsqlite.contract.shapes import ACTIONS
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
 from sqsqlite.serve.body import LONG_BYTES, Disconnected, LongBodies, read_body
 from sqsqlite.serve.budget import Budget, Share
-from sqsqlite.serve.failure import FAILED, failure_of
 from sqsqlite.serve.json_protocol import JsonProtocol
 from sqsqlite.serve.operations import Operations
-from sqsqlite.serve.protocol import IS_GONE, UNTIL_READ, WRITE_WHOLE, Answer, Headers, WireProtocol
+from sqsqlite.serve.protocol import (
+    FAILED,
+    IS_GONE,
+    UNTIL_READ,
+    WRITE_WHOLE,
+    Answer,
+    Headers,
+    Observe,
+    Served,
+    WireProtocol,
+    failure_of,
+)
 from sqsqlite.serve.query_protocol import QueryProtocol, unknown_operation
-from sqsqlite.serve.served import Observe, Served
 
 if TYPE_CHECKING:
     from sqsqlite.access.access import Access

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from sqsqlite.serve.served import Served
+from sqsqlite.serve.protocol import Served
 
 # Of lines that wait to be written: some 10,000. What comes on top of them is dropped.
 QUEUED_BYTES = 4 * 1024 * 1024

@@ -1,17 +1,51 @@
-"""Metrics as Prometheus reads them: the server's own under `sqsqlite_`, the queues' under CloudWatch's names.
+"""Metrics in Prometheus's text format: the server's own under `sqsqlite_`, the queues' under CloudWatch's names.
 
 Source: Prometheus, "Exposition formats", version 0.0.4; developer guide, "Available CloudWatch metrics".
 """
 
+import asyncio
+import mmap
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from typing import TYPE_CHECKING
 
 from sqsqlite.access.failures import EndpointError
 from sqsqlite.contract.shapes import ACTIONS
 from sqsqlite.errors import SQSError
-from sqsqlite.operators.metrics import QueueMetrics
-from sqsqlite.serve.counts import Counts
-from sqsqlite.serve.served import Served
+from sqsqlite.operators.metrics import QueueMetrics, metrics_of_all
+from sqsqlite.serve.protocol import Served
+
+if TYPE_CHECKING:
+    from sqsqlite.store.store import Store
+
+
+_BYTES = 8
+
+
+class SharedCounts:
+    """Shared memory with a row of numbers for each of several processes. All numbers start at 0.
+
+    Make it before forking the processes. Only one process writes a row, so no lock is needed. The process that replaces
+    a dead one goes on with its row, so sums of counters never decrease.
+
+    Args:
+        size: numbers in a row.
+        places: rows, at least 1.
+    """
+
+    def __init__(self, size: int, places: int) -> None:
+        self._size = size
+        self._places = range(places)
+        self._numbers = memoryview(mmap.mmap(-1, size * places * _BYTES)).cast("d")
+
+    def of(self, place: int) -> "memoryview[float]":
+        """The row of a process. `place` starts at 0."""
+        return self._numbers[place * self._size : (place + 1) * self._size]
+
+    def sums(self) -> list[float]:
+        """Each number, summed over all processes."""
+        return [sum(numbers) for numbers in zip(*(self.of(place) for place in self._places), strict=True)]
+
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -25,7 +59,7 @@ _STATUSES = range(100, 600)
 _ACTION_PLACES = {action: place for place, action in enumerate(_ACTIONS)}
 _CODE_PLACES = {code: place for place, code in enumerate(_CODES)}
 
-# Where each number stands among those of a process.
+# The position of each number in a row.
 _WAITING_POLLS = 0
 _COMMITS = slice(1, 1 + len(_OPERATIONS) + 2)
 _REFUSED = slice(_COMMITS.stop, _COMMITS.stop + len(_STATUSES))
@@ -40,10 +74,11 @@ _SIZE = _TIMES[-1].stop
 
 
 class Histogram:
-    """Counts of values by upper bounds, and their sum.
+    """Counts values by upper bounds, and adds them up.
 
     Args:
-        numbers: where it keeps them: a number for each bound, one for what lies above, and the sum.
+        bounds: upper bounds, in ascending order.
+        numbers: the memory it writes to: a count for each bound, a count for larger values, the sum.
     """
 
     def __init__(
@@ -53,7 +88,7 @@ class Histogram:
         self._numbers = numbers
 
     def observe(self, value: float) -> None:
-        """Count a value."""
+        """Count one value."""
         self._numbers[bisect_left(self._bounds, value)] += 1
         self._numbers[-1] += value
 
@@ -63,7 +98,7 @@ class Histogram:
         return int(sum(self._numbers[:-1]))
 
     def lines(self, name: str, labels: str = "") -> Iterator[str]:
-        """Buckets, sum and count, as they stand."""
+        """The buckets, the sum and the count as Prometheus's lines."""
         *counts, sum_ = self._numbers
         total = 0
         comma = "," if labels else ""
@@ -75,25 +110,25 @@ class Histogram:
         yield f"{name}_count{braces} {total}"
 
 
-def shared_counts(processes: int = 1) -> Counts:
-    """What the metrics of some processes are kept in: made before they are forked."""
-    return Counts(_SIZE, processes)
+def shared_counts(processes: int = 1) -> SharedCounts:
+    """Memory for the metrics of all processes. Call it before forking them."""
+    return SharedCounts(_SIZE, processes)
 
 
 class Metrics:
-    """What the server counts of itself, and what all its processes have counted.
+    """The server's own metrics. Each process counts for itself; `lines` sums over all of them.
 
-    One event loop counts; `commits` is counted by the thread that writes.
+    Only the thread that writes counts `commits`. Only the event loop counts the rest.
 
     Args:
-        counts: those that its processes share; None: it is the only one.
-        place: the place of this process among them, from 0.
+        counts: the memory that the processes share. None: this is the only process.
+        place: the number of this process, from 0.
     """
 
-    def __init__(self, counts: Counts | None = None, place: int = 0) -> None:
+    def __init__(self, counts: SharedCounts | None = None, place: int = 0) -> None:
         self._all = counts or shared_counts()
         self._own = self._all.of(place)
-        # The polls of the process that was here before have ended with it.
+        # The long polls of the process that this one replaces ended with it.
         self._own[_WAITING_POLLS] = 0
         self.commits = Histogram(_OPERATIONS, self._own[_COMMITS])
         self._requests = self._own[_REQUESTS]
@@ -101,11 +136,11 @@ class Metrics:
         self._times = [Histogram(_SECONDS, self._own[place]) for place in _TIMES]
 
     def waits(self, change: int) -> None:
-        """So many long polls more wait, or fewer."""
+        """Count long polls that begin (positive) or end (negative) their wait."""
         self._own[_WAITING_POLLS] += change
 
     def served(self, served: Served) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         if not served.action:
             self._refused[served.status - _STATUSES.start] += 1
             return
@@ -114,7 +149,7 @@ class Metrics:
         self._times[action].observe(served.seconds)
 
     def lines(self) -> Iterator[str]:
-        """All of them, over all processes."""
+        """All of the server's metrics, summed over its processes."""
         sums = self._all.sums()
         yield from _head(
             "sqsqlite_requests_total", "counter", "Requests answered; code is empty without an error."
@@ -124,42 +159,86 @@ class Metrics:
             if count:
                 yield f'sqsqlite_requests_total{{action="{action}",code="{code}"}} {int(count)}'
         yield from _head(
-            "sqsqlite_refused_total", "counter", "Requests that were no action's, by HTTP status."
+            "sqsqlite_refused_total",
+            "counter",
+            "Requests refused before an action was known, by HTTP status.",
         )
         for status, count in zip(_STATUSES, sums[_REFUSED], strict=True):
             if count:
                 yield f'sqsqlite_refused_total{{status="{status}"}} {int(count)}'
         yield from _head(
-            "sqsqlite_request_seconds", "histogram", "Time to the answer, waits for messages included."
+            "sqsqlite_request_seconds", "histogram", "Time to the answer, including waits for messages."
         )
         for action, place in zip(_ACTIONS, _TIMES, strict=True):
             histogram = Histogram(_SECONDS, sums[place])
             if histogram.count:
                 yield from histogram.lines("sqsqlite_request_seconds", f'action="{action}"')
-        yield from _head("sqsqlite_commit_operations", "histogram", "Operations that shared a commit.")
+        yield from _head("sqsqlite_commit_operations", "histogram", "Operations in one commit.")
         yield from Histogram(_OPERATIONS, sums[_COMMITS]).lines("sqsqlite_commit_operations")
         yield from gauge(
-            "sqsqlite_waiting_polls", "Long polls that wait for messages.", int(sums[_WAITING_POLLS])
+            "sqsqlite_waiting_polls", "Long polls waiting for messages.", int(sums[_WAITING_POLLS])
         )
 
 
 def gauge(name: str, help_text: str, value: float) -> list[str]:
-    """One number that goes up and down."""
+    """The lines of one number that can rise and fall."""
     return [*_head(name, "gauge", help_text), f"{name} {value}"]
 
 
 def queue_lines(queues: Iterable[tuple[str, QueueMetrics]]) -> Iterator[str]:
-    """CloudWatch's metrics of queues, each behind its account's id."""
+    """CloudWatch's metrics of queues.
+
+    Args:
+        queues: each queue with the id of its account.
+    """
     by_metric: dict[str, list[str]] = {}
     for account_id, queue in queues:
-        # Neither an id nor a name has a character that would need escaping.
+        # Ids and names contain no character that needs escaping.
         labels = f'AccountId="{account_id}",QueueName="{queue.name}"'
         for name, value in queue.cloudwatch().items():
             by_metric.setdefault(name, []).append(f"{name}{{{labels}}} {value}")
     for name, lines in by_metric.items():
-        yield from _head(name, "gauge", "As CloudWatch's metric of this name: see the page on operations.")
+        yield from _head(name, "gauge", "The CloudWatch metric of this name. See the page on operations.")
         yield from lines
 
 
 def _head(name: str, kind: str, help_text: str) -> tuple[str, str]:
     return f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"
+
+
+KEPT_SECONDS = 1.0
+"""The shortest time for which a measurement is reused."""
+KEPT_TIMES = 10
+"""A measurement is reused for this many times the time it took, so scrapes use at most a tenth of a core."""
+
+
+class QueueGauges:
+    """The metrics of all queues of all accounts, reused for a short time however often they are asked for.
+
+    Args:
+        elapsed: seconds on a clock that never goes back.
+    """
+
+    def __init__(self, store: "Store", elapsed: Callable[[], float]) -> None:
+        self._store = store
+        self._elapsed = elapsed
+        self._text = ""
+        self._kept_until: float | None = None
+        self._measuring = asyncio.Lock()
+
+    async def text(self) -> str:
+        """The lines, measured now or a short time ago. Concurrent calls share one measurement.
+
+        Raises:
+            StoreError: the file can't be read. The next call tries again.
+        """
+        async with self._measuring:
+            began = self._elapsed()
+            if self._kept_until is None or began >= self._kept_until:
+                self._text = await asyncio.to_thread(self._measure)
+                ended = self._elapsed()
+                self._kept_until = ended + max(KEPT_SECONDS, KEPT_TIMES * (ended - began))
+            return self._text
+
+    def _measure(self) -> str:
+        return "".join(f"{line}\n" for line in queue_lines(metrics_of_all(self._store)))

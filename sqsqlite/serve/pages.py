@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from sqsqlite.access.hosts import Hosts
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.operators.inspect import touch
-from sqsqlite.serve.metrics import CONTENT_TYPE, Metrics, gauge
+from sqsqlite.serve.metrics import CONTENT_TYPE, Metrics, QueueGauges, gauge
 from sqsqlite.serve.protocol import Answer
-from sqsqlite.serve.queue_gauges import QueueGauges
 
 if TYPE_CHECKING:
     from sqsqlite.access.exchange import Exchange

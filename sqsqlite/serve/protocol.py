@@ -1,23 +1,32 @@
-"""The protocols of the endpoint, and what they and the server ask of each other."""
+"""What the server and its two wire protocols share: answers, failures, and the facts about a finished request."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sqsqlite.access.exchange import Exchange
+from sqsqlite.access.failures import InternalFailure, ServiceUnavailable
 from sqsqlite.contract.limits import Limits
 from sqsqlite.contract.requests import Request
 from sqsqlite.contract.responses import Response
-from sqsqlite.errors import SQSError
+from sqsqlite.errors import Busy, DiskFull, SQSError, StoreClosed, StoreError
 
 Headers = list[tuple[bytes, bytes]]
 
 IS_GONE = "sqsqlite.is_gone"
-"""Among an ASGI scope's extensions: a function that tells whether the client has closed the connection."""
+"""An extension of the ASGI scope: a function that returns whether the client has closed the connection."""
 
 WRITE_WHOLE = "sqsqlite.write_whole"
-"""Another: a function that writes an `Answer` at once, and tells whether it did; if not, it is sent as ASGI has it."""
+"""An extension of the ASGI scope: a function that writes an `Answer` in one piece.
+
+It returns False if it wrote nothing. The answer then takes ASGI's way.
+"""
 
 UNTIL_READ = "sqsqlite.until_read"
-"""A third: takes a function, and calls it when the client has taken the answer that was written, or is gone."""
+"""An extension of the ASGI scope: a function that takes a function.
+
+It calls that function when the client has read the written answer or has disconnected.
+"""
 
 
 class Answer(NamedTuple):
@@ -29,31 +38,90 @@ class Answer(NamedTuple):
 
 
 class WireProtocol(Protocol):
-    """How requests are read and answers are written: AWS JSON 1.0 or Query.
+    """Reads requests and writes answers: AWS JSON 1.0 or Query.
 
     Attributes:
-        copies: how many bytes a byte of a message's text takes at most until the answer of it is written.
+        copies: the most bytes of memory that one byte of a message takes while its answer is made.
     """
 
     copies: int
 
     def names_action_in_body(self, exchange: Exchange) -> bool:
-        """Whether `action` needs the body; without it the headers and the URL tell."""
+        """Whether `action` needs the body. Otherwise the headers or the URL name the action."""
 
     def check_size(self, exchange: Exchange, limits: Limits) -> None:
-        """Refuse a body with more parts than any action takes, before it is parsed. Raises SQSError."""
+        """Count the parts of the body before it is parsed.
+
+        Raises:
+            SQSError: the body has more parts than any action takes, or can't be read.
+        """
 
     def action(self, exchange: Exchange) -> str:
-        """The name of the action asked for."""
+        """The name of the action, empty if the request has none."""
 
     def queue_url(self, exchange: Exchange) -> str:
-        """The queue that the request names, as far as that can be told; empty if it names none."""
+        """The URL of the queue, empty if the request has none or can't be read."""
 
     def read(self, exchange: Exchange, kind: type[Request], limits: Limits) -> Request:
-        """The checked request. Raises SQSError."""
+        """The parsed request.
+
+        Raises:
+            SQSError: the request is invalid.
+        """
 
     def answer(self, exchange: Exchange, kind: type[Request], response: Response) -> Answer:
-        """The response, written."""
+        """The response as an HTTP answer."""
 
     def refuse(self, exchange: Exchange, error: SQSError) -> Answer:
-        """The error, written."""
+        """The error as an HTTP answer."""
+
+
+FAILED = "The server failed; its log has the cause. The request may or may not have been carried out."
+
+_NOT_DONE: dict[type[StoreError], str] = {
+    Busy: "Other writers held the file for too long.",
+    DiskFull: "The disk is full. Messages can still be received and deleted.",
+    StoreClosed: "The server is stopping.",
+}
+
+
+def failure_of(error: StoreError) -> SQSError:
+    """503 if nothing was done and a retry makes sense, else 500. The message names no path of the server."""
+    reason = _NOT_DONE.get(type(error))
+    if reason is None:
+        return InternalFailure(FAILED)
+    return ServiceUnavailable(f"{reason} Nothing was done. You can send the same request again later.")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The facts about one answered request, for the log and the metrics.
+
+    It holds no body, no receipt handle and no signature, so all of it may be logged.
+
+    Attributes:
+        action: SQS's name. Empty if the request named no action, or if its form was refused unread.
+        queue: the queue's name. Empty if the request named no queue or could not be read.
+        account_id: the account of the caller, or of the key if its signature was refused. Empty if unknown.
+        code: the error's Query code. Empty: success.
+        seconds: from the end of the request's body to the last byte of the answer, including waits for messages.
+        user, access_key_id: from the signature, if there is one.
+        cause: what failed inside the server. The client does not see it.
+    """
+
+    request_id: str
+    action: str
+    queue: str
+    account_id: str
+    client_address: str | None
+    status: int
+    code: str
+    seconds: float
+    request_bytes: int
+    answer_bytes: int
+    cause: str = ""
+    user: str = ""
+    access_key_id: str = ""
+
+
+Observe = Callable[[Served], None]

@@ -13,16 +13,14 @@ import uvicorn
 
 from sqsqlite.access.hosts import Hosts
 from sqsqlite.access.keyed_access import KeyedAccess
-from sqsqlite.serve.accepting import Acceptor
 from sqsqlite.serve.application import Application, Options
 from sqsqlite.serve.budget import Budget
-from sqsqlite.serve.descriptors import room_for
-from sqsqlite.serve.http_limits import HttpLimits, Shared
+from sqsqlite.serve.connections import Acceptor, HttpLimits, Shared, room_for
 from sqsqlite.serve.http_protocol import HttpProtocol
 from sqsqlite.serve.logs import Log
 from sqsqlite.serve.metrics import Metrics
 from sqsqlite.serve.pages import Pages
-from sqsqlite.serve.served import Observe, Served
+from sqsqlite.serve.protocol import Observe, Served
 
 if TYPE_CHECKING:
     from sqsqlite.access.access import Access

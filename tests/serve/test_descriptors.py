@@ -17,7 +17,7 @@ resource = pytest.importorskip("resource")
 
 PROGRAM = """
 import resource, sys
-from sqsqlite.serve.descriptors import room_for
+from sqsqlite.serve.connections import room_for
 soft, hard, connections = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 print(room_for(connections), *resource.getrlimit(resource.RLIMIT_NOFILE))

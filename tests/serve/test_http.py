@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqsqlite.serve.accepting import REFUSED_AT_ONCE
-from sqsqlite.serve.http_limits import HttpLimits
+from sqsqlite.serve.connections import REFUSED_AT_ONCE, HttpLimits
 from sqsqlite.serve.http_protocol import HttpProtocol
 from tests.clients.endpoint import make_certificates
 from tests.clients.tools import need

@@ -13,7 +13,7 @@ from sqsqlite.api.client import Client
 from sqsqlite.errors import SQSError
 from sqsqlite.serve.metrics import Metrics, shared_counts
 from sqsqlite.serve.pages import Pages
-from sqsqlite.serve.served import Served
+from sqsqlite.serve.protocol import Served
 from tests.serve.exchanges import exchange
 from tests.serve.raw import HOST, ask, json_of
 from tests.serve.serving import new_client, serving
