@@ -10,8 +10,8 @@ from sqsqlite.actions.opening import open_store
 from sqsqlite.contract.requests import DeleteMessage, ReceiveMessage, SendMessage
 from sqsqlite.contract.responses import Empty, Message, ReceiveMessageResponse, SendMessageResponse
 from sqsqlite.serve import application
+from sqsqlite.serve.endpoint import EndpointOptions, Server
 from sqsqlite.serve.operations import Operations
-from sqsqlite.serve.server import Server, ServerOptions
 
 BODY = "x" * 100
 HANDLE = "h" * 60  # as long as ours
@@ -40,7 +40,7 @@ class Bare(Operations):
 def main(port):
     application.Operations = Bare
     with tempfile.TemporaryDirectory() as folder:
-        Server(open_store(Path(folder) / "queues.db"), ServerOptions(port=port)).run()
+        Server(open_store(Path(folder) / "queues.db"), EndpointOptions(port=port)).run()
 
 
 if __name__ == "__main__":

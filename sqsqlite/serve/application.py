@@ -5,7 +5,6 @@ import time
 import traceback
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from sqsqlite.contract.requests import Request
     from sqsqlite.contract.responses import ReceiveMessageResponse, Response
     from sqsqlite.serve.metrics import Metrics
-    from sqsqlite.serve.pages import Pages
+    from sqsqlite.serve.pages import MonitoringPages
     from sqsqlite.store.store import Store
 
 Scope = MutableMapping[str, Any]
@@ -60,18 +59,7 @@ _SHORT_BODY_BYTES = 4 * 1024
 _LONGEST_NAME = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How the endpoint presents itself.
-
-    Attributes:
-        base_url: what queue URLs begin with; None: the scheme and the Host header of each request.
-    """
-
-    base_url: str | None = None
-
-
-class Application:
+class HttpApplication:
     """One file's endpoint, in one event loop.
 
     Args:
@@ -88,8 +76,8 @@ class Application:
         self,
         store: "Store",
         access: "Access",
-        pages: "Pages",
-        options: Options,
+        pages: "MonitoringPages",
+        base_url: str | None,
         metrics: "Metrics",
         observers: Sequence[Observe],
         budget: Budget,
@@ -98,7 +86,7 @@ class Application:
         self._store = store
         self._access = access
         self._pages = pages
-        self._options = options
+        self._base_url = base_url
         self._metrics = metrics
         self._observers = observers
         self._budget = budget
@@ -275,7 +263,7 @@ class Application:
 
     def _caller(self, exchange: Exchange, identity: "Identity") -> Caller:
         host = exchange.header(b"host") or "localhost"
-        base_url = self._options.base_url or f"{exchange.scheme}://{host}"
+        base_url = self._base_url or f"{exchange.scheme}://{host}"
         return Caller(identity.account_id, None, base_url)
 
     async def _read(

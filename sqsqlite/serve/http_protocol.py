@@ -1,44 +1,69 @@
-"""An answer in one write.
+"""HTTP/1.1 by uvicorn and httptools, within limits of size and time. Each request has only one reading.
 
-ASGI sends head and body one after the other, and uvicorn writes each of them: two calls of the system, two packets, and
-a client that wakes up for the first of them.
+This module alone depends on the private parts of uvicorn and httptools.
 
-HTTP/1.1 of uvicorn with httptools, held to limits of size and time, and to one reading of each request.
-
-llhttp, beneath httptools, refuses what could be read in two ways: Content-Length beside Transfer-Encoding, two of
-either, bad chunk sizes, bare line feeds, folded headers, control characters. What is left to refuse is refused here.
-Source: RFC 9112, sections 3 (request line and Host), 6 (bodies) and 9 (connections).
+llhttp, the parser in httptools, refuses much that two programs could read differently: Content-Length together with
+Transfer-Encoding, either of them twice, bad chunk sizes, bare line feeds, folded headers, control characters. This
+module refuses the rest. Source: RFC 9112, sections 3 (request line and Host), 6 (bodies) and 9 (connections).
 """
 
 import asyncio
+import contextlib
 import re
+import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import httptools
+import uvicorn
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from sqsqlite.serve.connections import Shared
+from sqsqlite.serve.application import HttpApplication
+from sqsqlite.serve.connections import Acceptor, Shared
 from sqsqlite.serve.protocol import IS_GONE, UNTIL_READ, WRITE_WHOLE, Answer
 
+GRACE_SECONDS = 10.0
+"""How long a stop waits for answers. Long polls are answered at once."""
+# Seconds in which the last refusals reach their clients.
+_LAST_SECONDS = 1.0
+# The server believes X-Forwarded-... of these addresses, all on this machine. uvicorn would ask the environment.
+_PROXIES = ("127.0.0.0/8", "::1")
+# The longest body that is joined with its head, and so copied.
 _COPIED_BYTES = 64 * 1024
+# Seconds for a client that is still sending to read its refusal.
+_LINGER_SECONDS = 2
+_NO_ROOM = (503, "Too many long requests are being sent at the same time.")
+_METHODS = ("GET", "POST", "HEAD")
+# If one of these came twice, two programs could read different values.
+_ONCE = (
+    b"authorization",
+    b"content-type",
+    b"expect",
+    b"host",
+    b"transfer-encoding",
+    b"x-amz-date",
+    b"x-amz-security-token",
+    b"x-amz-target",
+)
+_is_host = re.compile(rb"([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?").fullmatch
+_match_absolute = re.compile(rb"https?://([^/?#]*)(/[^?#]*)?(.*)", re.IGNORECASE | re.DOTALL).fullmatch
 
 
 def write_whole(cycle: RequestResponseCycle, answer: Answer) -> bool:
-    """Answer a request of a connection that stays open, as uvicorn's `send` would in two steps.
+    """Write head and body in one piece. uvicorn's `send` makes two writes, and so two packets.
 
-    Names and values of the headers are the server's own, none a client's: they are not looked through for line ends.
+    The headers come from the server, never from a client, so nothing checks them for line ends.
 
     Returns:
-        False: nothing was written, as it takes more than that: the client does not read or has gone, or wants the head
-        alone, or no more answers on this connection; or the answer is long.
+        False: nothing was written, and the caller sends the answer in ASGI's way. The reason is a client that does not
+        read or has disconnected, a HEAD request, a connection that closes after this answer, or a long answer.
     """
-    # A long one would be copied.
     is_plain = cycle.keep_alive and cycle.scope["method"] != "HEAD" and len(answer.body) <= _COPIED_BYTES
     if not is_plain or cycle.disconnected or cycle.flow.write_paused:
         return False
@@ -55,28 +80,9 @@ def write_whole(cycle: RequestResponseCycle, answer: Answer) -> bool:
     return True
 
 
-# Seconds in which a client that is still sending may read why it was refused.
-_LINGER_SECONDS = 2
-_NO_ROOM = (503, "There are too many long requests at once.")
-_METHODS = ("GET", "POST", "HEAD")
-# Of these a second one would be read by one program and not by another.
-_ONCE = (
-    b"authorization",
-    b"content-type",
-    b"expect",
-    b"host",
-    b"transfer-encoding",
-    b"x-amz-date",
-    b"x-amz-security-token",
-    b"x-amz-target",
-)
-_is_host = re.compile(rb"([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?").fullmatch
-_match_absolute = re.compile(rb"https?://([^/?#]*)(/[^?#]*)?(.*)", re.IGNORECASE | re.DOTALL).fullmatch
-
-
 @dataclass(slots=True)
-class _Asked:
-    """A request, and how much of its body has come."""
+class _Unanswered:
+    """An unanswered request, and how many bytes of its body have arrived."""
 
     cycle: RequestResponseCycle
     body_bytes: int = 0
@@ -101,47 +107,47 @@ class HttpProtocol(HttpToolsProtocol):
         self._limits = limits = shared.limits
         self._period = min(limits.head_seconds, limits.body_seconds, limits.unread_seconds) / 4
         self._watch: asyncio.TimerHandle | None = None
-        self._due: float | None = None  # by the loop's clock: when the head or the body must be there
+        self._due: float | None = None  # by the loop's clock: when the head or the body must be complete
         self._unread_since: float | None = None
         self._in_head = False
         self._steps = 0  # beginnings and ends of heads, and pieces of bodies
-        self._head_bytes = 0  # read since the last of them
+        self._head_bytes = 0  # read since the last step
         self._body_bytes = 0
         self._held_bytes = 0
-        self._asked: deque[_Asked] = deque()  # not answered yet, the first is being carried out
+        self._unanswered: deque[_Unanswered] = deque()  # the server works on the first
         self._wrong: tuple[int, str] | None = None
         self._is_over = False
-        self._read: list[Callable[[], object]] = []  # called when the client has taken its answer
-        self._is_held_up = False  # the next request waits until the client takes its answer
+        self._read: list[Callable[[], object]] = []  # called when the client has read its answer
+        self._is_held_up = False  # the next request waits until the client reads its answer
 
     # --- The connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Refuse it if there are too many, else begin to watch the time."""
+        """Refuse the connection if there are too many, else begin to watch the time."""
         super().connection_made(transport)
-        self._watch = self.loop.call_later(self._period, self._look)
+        self._watch = self.loop.call_later(self._period, self._check_times)
         if self._is_one_too_many:
-            self._refuse(503, "There are too many connections.")
+            self._refuse(503, "Too many connections are open.")
         else:
             self._due = self.loop.time() + self._limits.head_seconds
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Release all that the connection holds."""
         if self._watch is not None:
             self._watch.cancel()
         self._is_over = True
         self._shared.open.discard(self)
         self._shared.unread.pop(self, None)
-        for request in self._asked:
-            # uvicorn tells the last one alone.
+        for request in self._unanswered:
+            # uvicorn informs only the last request.
             request.cycle.disconnected = True
             request.cycle.message_event.set()
         self._let_go_of_bodies()
         super().connection_lost(exc)
-        self._tell_read()
+        self._call_readers()
 
     def data_received(self, data: bytes) -> None:
-        """Hand what has come to the parser, which calls the methods below."""
+        """Pass the data to the parser, which calls the methods below."""
         if self._is_over or self._wrong is not None:
             return
         self._unset_keepalive_if_required()
@@ -149,23 +155,23 @@ class HttpProtocol(HttpToolsProtocol):
         try:
             self._feed(data)
         except httptools.HttpParserError:
-            self._refuse(*self._wrong_or(400, "This is not HTTP/1.1 as RFC 9112 has it."))
+            self._refuse(*self._wrong_or(400, "The request is not valid HTTP/1.1 (RFC 9112)."))
         else:
-            # Headers and trailers are told of when they are whole: one that never ends is counted here. What is read at
-            # once may begin with the end of something else.
+            # The parser reports headers and trailers only when they are complete. Endless ones are counted here. Data
+            # that completes a step may also contain the end of something else, so it does not count.
             self._head_bytes = self._head_bytes + len(data) if self._steps == steps_before else 0
             if self._head_bytes > self._limits.head_bytes or (
                 self._in_head and len(self.url) > self._limits.head_bytes
             ):
                 self._refuse(*self._head_too_long())
             if self._due is None and self._is_answered:
-                # Empty lines before a request are passed over, and are no request.
+                # Empty lines before a request do not begin one.
                 self._due = self.loop.time() + self._limits.head_seconds
 
     def _feed(self, data: bytes) -> None:
-        """Parse it all. The parser stops at a head that asks for an upgrade: it is given the same without that.
+        """Parse all data. The parser stops at a head that asks for an upgrade: give it the head without that header.
 
-        Source: RFC 9110, section 7.8: a server may ignore the header.
+        Source: RFC 9110, section 7.8: a server may ignore the Upgrade header.
         """
         while True:
             try:
@@ -183,14 +189,14 @@ class HttpProtocol(HttpToolsProtocol):
         return b"\r\n".join([b" ".join(start), *lines, b"", b""])
 
     def shutdown(self) -> None:
-        """The server is being stopped: what was asked is answered, a request that is not there whole is refused."""
+        """The server stops: answer complete requests, and refuse an incomplete one."""
         if self._due is None or (self._is_answered and not self._in_head):
             super().shutdown()
         else:
-            self._refuse(503, "The server is being stopped.")
+            self._refuse(503, "The server is stopping.")
 
     def pause_writing(self) -> None:
-        """The client does not take its answer: leave those who have taken nothing for longest, if it is too much."""
+        """The client does not read its answer. If too much is unread, drop the clients that have waited longest."""
         self._unread_since = self.loop.time()
         super().pause_writing()
         self.flow.pause_reading()
@@ -203,28 +209,28 @@ class HttpProtocol(HttpToolsProtocol):
             transport.abort()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The client reads again."""
         self._unread_since = None
         self._shared.unread.pop(self, None)
         super().resume_writing()
-        self._tell_read()
+        self._call_readers()
         self.flow.resume_reading()
         if self._is_held_up:
             self._is_held_up = False
             self._go_on()
 
-    def _until_read(self, tell: Callable[[], object]) -> None:
-        """Call it when the client has taken its answer, or is gone."""
-        self._read.append(tell)
+    def _until_read(self, on_read: Callable[[], object]) -> None:
+        """Call the function when the client has read its answer or has disconnected."""
+        self._read.append(on_read)
         if not self.flow.write_paused:
-            self._tell_read()
+            self._call_readers()
 
-    def _tell_read(self) -> None:
+    def _call_readers(self) -> None:
         while self._read:
             self._read.pop()()
 
-    def _look(self) -> None:
-        """Whether the client keeps to the time limits."""
+    def _check_times(self) -> None:
+        """End the connection of a client that exceeds a time limit."""
         now = self.loop.time()
         limits = self._limits
         patience = limits.unread_seconds
@@ -235,12 +241,12 @@ class HttpProtocol(HttpToolsProtocol):
         if self._unread_since is not None and now - self._unread_since > patience:
             self.transport.abort()
             return
-        self._watch = self.loop.call_later(self._period, self._look)
-        # What waits behind a request of the same connection is not read meanwhile.
+        self._watch = self.loop.call_later(self._period, self._check_times)
+        # While reading is paused, the client cannot send: pipelined requests wait for an answer.
         if self._due is not None and now >= self._due and not self.flow.read_paused:
             self._due = None
             if self._is_answered and not self._in_head:
-                # Nothing is asked, so nothing is answered.
+                # There is no request to answer.
                 self.transport.close()
             else:
                 self._refuse(408, "The request took too long to arrive.")
@@ -256,22 +262,22 @@ class HttpProtocol(HttpToolsProtocol):
         self._due = self.loop.time() + self._limits.head_seconds
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; behind the body it is a trailer, and passed over."""
+        """Keep a header. A trailer, which follows the body, is ignored."""
         if self._in_head:
             self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """Refuse the request, or begin to carry it out."""
+        """Refuse the request, or begin to execute it."""
         if self._is_upgrade:
-            return  # it comes again
+            return  # the parser gets this head again, see `_feed`
         self._wrong = self._what_is_wrong()
         if self._wrong is not None:
             raise ValueError(self._wrong)
         super().on_headers_complete()
         cycle = self.cycle
-        self._asked.append(_Asked(cycle))
+        self._unanswered.append(_Unanswered(cycle))
         if len(self.pipeline) <= self._limits.pipelined // 2 and not self.flow.write_paused:
-            # uvicorn reads no further, and so would not hear that the client has gone.
+            # uvicorn has paused reading, and so would not notice that the client disconnects.
             self.flow.resume_reading()
         self.scope["extensions"] = {
             IS_GONE: lambda: cycle.disconnected,  # type: ignore[dict-item]
@@ -283,13 +289,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._due = self.loop.time() + self._limits.body_seconds
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Count and keep a part of the body."""
         self._steps += 1
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
             self._wrong = self._body_too_long()
         elif not self._is_answered:
-            self._asked[-1].body_bytes += len(body)
+            self._unanswered[-1].body_bytes += len(body)
             self._hold(len(body))
             self._make_room()
         if self._wrong is not None:
@@ -297,7 +303,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is there: from here on the server takes the time."""
+        """The request is complete. The client's time limits end."""
         if self._is_upgrade:
             return
         self._due = None
@@ -305,10 +311,10 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """A request was answered."""
-        self._hold(-self._asked.popleft().body_bytes)
+        """A request was answered: begin the next."""
+        self._hold(-self._unanswered.popleft().body_bytes)
         if self.flow.write_paused:
-            # The next answer would wait in memory too.
+            # The next answer would also wait in memory.
             self._is_held_up = True
         else:
             self._go_on()
@@ -321,29 +327,32 @@ class HttpProtocol(HttpToolsProtocol):
 
     @property
     def _is_upgrade(self) -> bool:
-        """The parser leaves this head's request to another protocol."""
+        """Whether the parser stops at this head because it asks for another protocol."""
         return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
 
     @property
     def _is_answered(self) -> bool:
-        """Nothing was asked, or what was asked was answered."""
+        """Whether no request waits for its answer."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is None or cycle.response_complete
 
-    # --- What is wrong with it
+    # --- Checks of the head
 
     def _wrong_or(self, status: int, reason: str) -> tuple[int, str]:
-        """What one of the methods above has found, else what the parser has."""
+        """The refusal that a method above chose, or else this one."""
         return self._wrong or (status, reason)
 
     def _what_is_wrong(self) -> tuple[int, str] | None:
-        """Status and reason; None: nothing. Puts an absolute URL's host into the Host header."""
+        """Status and reason of a refusal. None: the head is valid.
+
+        Puts the host of an absolute URL into the Host header.
+        """
         headers = self.headers
         named = dict(headers)
         method = self.parser.get_method().decode("ascii")
         version = self.parser.get_http_version()
         if version not in ("1.1", "1.0"):
-            return 400, "Only HTTP/1.1 and HTTP/1.0 are spoken here."
+            return 400, "This server supports only HTTP/1.1 and HTTP/1.0."
         if method not in _METHODS:
             return 405, f"Only {', '.join(_METHODS)} are allowed."
         size = len(self.url) + sum(len(name) + len(value) for name, value in headers) + 4 * len(headers)
@@ -362,7 +371,7 @@ class HttpProtocol(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             found = _match_absolute(self.url)
             if found is None:
-                return 400, "The request's target is no path and no http URL."
+                return 400, "The request target is not a path or an http URL."
             self.url = (found[2] or b"/") + found[3]
             named[b"host"] = found[1]
             self.headers[:] = [(name, value) for name, value in self.headers if name != b"host"]
@@ -370,8 +379,12 @@ class HttpProtocol(HttpToolsProtocol):
         host = named.get(b"host")
         if host is None:
             return (400, "The header host is missing.") if version == "1.1" else None
-        # Queue URLs repeat it.
-        return None if _is_host(host) else (400, "The header host is no name or address with a port.")
+        # Queue URLs contain the host.
+        return (
+            None
+            if _is_host(host)
+            else (400, "The header host is not a name or address with an optional port.")
+        )
 
     def _wrong_framing(self, named: dict[bytes, bytes], version: str) -> tuple[int, str] | None:
         if b"transfer-encoding" in named and (
@@ -399,19 +412,19 @@ class HttpProtocol(HttpToolsProtocol):
     # --- The end of the connection
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Answer what was asked before, then this, then close."""
+        """Answer earlier requests, then refuse this one, then close."""
         self._wrong = (status, reason)
         self._due = None
         cycle = self.cycle
         if self._is_answered:
             self._end(status, reason)
         elif not self._in_head and cycle.more_body:
-            # This very request, which nobody has begun to carry out: it waits for its body.
+            # The refused request itself, which still waits for its body. Its execution has not begun.
             waiting = [queued for queued in self.pipeline if queued[0] is cycle]
             if waiting:
                 self.pipeline.remove(waiting[0])
                 cycle.body = bytearray()
-                self._hold(-self._asked.pop().body_bytes)
+                self._hold(-self._unanswered.pop().body_bytes)
             else:
                 cycle.disconnected = True
                 cycle.message_event.set()
@@ -434,7 +447,7 @@ class HttpProtocol(HttpToolsProtocol):
         ]
         self.transport.write(b"".join(lines))
         if self.transport.can_write_eof():
-            # A close with bytes unread would reach the client before the answer does.
+            # Closing with unread bytes would discard the answer: the client would see a reset.
             self.transport.write_eof()
             self.flow.resume_reading()
             self.loop.call_later(_LINGER_SECONDS, self.transport.close)
@@ -444,21 +457,21 @@ class HttpProtocol(HttpToolsProtocol):
     # --- The memory that bodies take
 
     def _hold(self, added: int) -> None:
-        """Count bytes of bodies, those beyond the short ones for all connections."""
+        """Count bytes of bodies. Bytes beyond `short_bytes` count for all connections together."""
         short = self._limits.short_bytes
         counted = max(0, self._held_bytes - short)
         self._held_bytes += added
         self._shared.bodies_bytes += max(0, self._held_bytes - short) - counted
 
     def _make_room(self) -> None:
-        """Refuse the bodies that have been coming for longest, and this one if it is the last, until the rest fits."""
+        """Refuse the bodies that began to arrive first, this one included, until the rest fits."""
         shared = self._shared
         if self._held_bytes > self._limits.short_bytes:
             shared.receiving.setdefault(self, self._give_way)
         while shared.bodies_bytes > self._limits.bodies_bytes and self in shared.receiving:
             oldest = next(iter(shared.receiving))
             if oldest is self:
-                # Raised by who asked: the parser stands in the middle of it.
+                # The parser is working on this body, so `on_body` raises the refusal.
                 self._wrong = _NO_ROOM
                 return
             shared.receiving.pop(oldest)()
@@ -468,5 +481,89 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _let_go_of_bodies(self) -> None:
         self._shared.receiving.pop(self, None)
-        self._asked.clear()
+        self._unanswered.clear()
         self._hold(-self._held_bytes)
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn's server: accepts connections within the limits, and ends long polls before it stops.
+
+    Args:
+        application: the ASGI application. The caller starts and stops it.
+        shared: the state and the limits of all connections.
+        tls_certificate, tls_key: PEM files; both or neither.
+        behind_proxy: believe X-Forwarded-Proto and X-Forwarded-For of a proxy on this machine.
+        accepting_fails: called with the error when accepting begins to fail.
+    """
+
+    def __init__(
+        self,
+        application: HttpApplication,
+        shared: Shared,
+        *,
+        tls_certificate: Path | None,
+        tls_key: Path | None,
+        behind_proxy: bool,
+        accepting_fails: Callable[[OSError], object],
+    ) -> None:
+        super().__init__(
+            Config(
+                application,
+                http=HttpProtocol,
+                ws="none",
+                timeout_keep_alive=cast("int", shared.limits.idle_seconds),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                proxy_headers=behind_proxy,
+                forwarded_allow_ips=list(_PROXIES),
+                ssl_certfile=tls_certificate,
+                ssl_keyfile=tls_key,
+            )
+        )
+        self._application = application
+        self._shared = shared
+        self._accepting_fails = accepting_fails
+        self._acceptors: list[Acceptor] = []
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the program: uvicorn would raise them again while the application stops."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept within our limits. uvicorn itself accepts everything and gives TLS handshakes a minute."""
+        await super().startup(sockets=[])
+        for listener in sockets or []:
+            acceptor = Acceptor(listener, self._connect, self._shared, self.config.ssl, self._accepting_fails)
+            acceptor.start()
+            self._acceptors.append(acceptor)
+
+    def _connect(self, is_one_too_many: bool) -> HttpProtocol:
+        return HttpProtocol(
+            self.config,
+            self.server_state,
+            self.lifespan.state,
+            shared=self._shared,
+            is_one_too_many=is_one_too_many,
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer the long polls, then wait for the other answers. Give up after `GRACE_SECONDS`."""
+        for acceptor in self._acceptors:
+            await acceptor.stop()
+        self._application.end_waits()
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self.give_up)
+        await super().shutdown(sockets)
+
+    def give_up(self) -> None:
+        """Refuse writes that have not begun. Soon after, drop the clients that do not read their answers."""
+        self._application.give_up()
+        asyncio.get_running_loop().call_later(_LAST_SECONDS, self._drop_connections)
+
+    def _drop_connections(self) -> None:
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        self.force_exit = True

@@ -68,7 +68,7 @@ class Log:
             asyncio.get_running_loop().call_soon(self._hand_over)
         self._lines.append(_text(line))
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def event(self, event: str, **facts: Any) -> None:
         """Something else than a request: handed over at once."""
         self._lines.append(_text({"time": _now(), "event": event, **facts}))
         self._hand_over()

@@ -1,4 +1,4 @@
-"""What the endpoint answers beside SQS's actions: whether it is well, and its metrics."""
+"""The pages beside SQS's actions: /health and /metrics."""
 
 import asyncio
 import ipaddress
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 _TEXT = b"text/plain; charset=utf-8"
 
 
-class Pages:
-    """GET and HEAD of /health and /metrics.
+class MonitoringPages:
+    """Answers GET and HEAD of /health and /metrics.
 
-    Neither asks for a signature, as those who read them can't sign. /health tells nothing but whether; /metrics names
-    queues, so it is for programs of this machine, unless opened to all.
+    Both need no signature, because the programs that read them can't sign. /health says only whether the file can be
+    read. /metrics names queues, so it answers only programs on this machine, unless `metrics_for_all` is set.
 
     Args:
         counted: the server's own metrics.
-        metrics_for_all: answer /metrics to other machines too.
-        hosts: the names by which it may be asked for /metrics otherwise; None: those of loopback alone.
-        elapsed: seconds on a clock that never goes back, by which the metrics of queues are kept.
+        metrics_for_all: answer /metrics to other machines as well.
+        hosts: names that the Host header of /metrics may contain. None: only those of loopback.
+        elapsed: seconds on a clock that never goes back. It decides when to measure the queues again.
     """
 
     def __init__(
@@ -48,18 +48,14 @@ class Pages:
         self._queues = QueueGauges(store, elapsed)
 
     async def find(self, exchange: "Exchange") -> Answer | None:
-        """The page that is asked for, None if it is none."""
+        """The page that the request asks for. None: the request is for SQS."""
         if exchange.method == "POST":
             return None
         if exchange.path == b"/health":
             return await self._health(exchange)
         if exchange.path == b"/metrics":
             return await self._metrics(exchange)
-        return (
-            _answer(exchange, 405, "Only GET and POST carry an action.\n")
-            if exchange.method == "HEAD"
-            else None
-        )
+        return _answer(exchange, 405, "Actions need GET or POST.\n") if exchange.method == "HEAD" else None
 
     async def _health(self, exchange: "Exchange") -> Answer:
         try:
@@ -71,9 +67,13 @@ class Pages:
     async def _metrics(self, exchange: "Exchange") -> Answer:
         if not self._metrics_for_all:
             if not _is_from_here(exchange.client_address):
-                return _answer(exchange, 403, "Metrics are for programs of this machine.\n")
+                return _answer(exchange, 403, "Only programs on this machine may read the metrics.\n")
             if not self._hosts.knows(exchange.header(b"host")):
-                return _answer(exchange, 403, "Not for this host: --allowed-host NAME adds a name.\n")
+                return _answer(
+                    exchange,
+                    403,
+                    "The server does not know this host name. Add it with --allowed-host NAME.\n",
+                )
         try:
             queues = await self._queues.text()
         except SQSQLiteError:

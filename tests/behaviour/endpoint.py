@@ -6,7 +6,7 @@ import boto3
 from botocore.config import Config
 
 from sqsqlite.actions.opening import open_store
-from sqsqlite.serve.server import Server, ServerOptions
+from sqsqlite.serve.endpoint import EndpointOptions, Server
 from tests.behaviour.query_model import query_session
 
 
@@ -17,7 +17,7 @@ def endpoint(path, session=boto3, **options):
         session: makes the client.
     """
     store = open_store(path, **options)
-    server = Server(store, ServerOptions(port=0))
+    server = Server(store, EndpointOptions(port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
     host, port = server.address

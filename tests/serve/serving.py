@@ -7,7 +7,7 @@ import boto3
 from botocore.config import Config
 
 from sqsqlite.access.keys import add_key
-from sqsqlite.serve.server import Server, ServerOptions
+from sqsqlite.serve.endpoint import EndpointOptions, Server
 
 # What the tests' raw requests call the server.
 HOSTS = ("a", "a_b.example", "queues.example")
@@ -16,7 +16,9 @@ HOSTS = ("a", "a_b.example", "queues.example")
 @contextlib.contextmanager
 def serving(store, access=None, **options):
     """The URL of a server of the store, which serves until the block ends."""
-    server = Server(store, ServerOptions(**{"port": 0, "allowed_hosts": HOSTS, **options}), access)
+    log, http_limits = options.pop("log", None), options.pop("http_limits", None)
+    given = EndpointOptions(**{"port": 0, "allowed_hosts": HOSTS, **options})
+    server = Server(store, given, access, log=log, http_limits=http_limits)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

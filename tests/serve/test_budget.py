@@ -13,11 +13,11 @@ from sqsqlite.access.access import OpenAccess
 from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.access.keys import add_key
 from sqsqlite.actions import receive as receive_service
-from sqsqlite.serve.application import Application, Options
+from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.budget import Budget, Share
 from sqsqlite.serve.commits import BATCH_BYTES, Commits
 from sqsqlite.serve.metrics import Metrics
-from sqsqlite.serve.pages import Pages
+from sqsqlite.serve.pages import MonitoringPages
 from sqsqlite.serve.protocol import IS_GONE, UNTIL_READ
 from tests.serve.exchanges import posted
 
@@ -36,9 +36,9 @@ class Endpoint:
     def __init__(self, store, budget, texts):
         self.store = store
         self.budget = budget
-        pages = Pages(store, Metrics(), metrics_for_all=False)
-        self._application = Application(
-            store, OpenAccess(store), pages, Options(), Metrics(), [], budget, texts
+        pages = MonitoringPages(store, Metrics(), metrics_for_all=False)
+        self._application = HttpApplication(
+            store, OpenAccess(store), pages, None, Metrics(), [], budget, texts
         )
 
     async def __aenter__(self):

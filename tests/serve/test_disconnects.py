@@ -11,11 +11,11 @@ from sqsqlite.access.access import OpenAccess
 from sqsqlite.actions import receive as receive_service
 from sqsqlite.actions import visibility
 from sqsqlite.errors import QueueDoesNotExist
-from sqsqlite.serve.application import Application, Options
+from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.budget import Budget
 from sqsqlite.serve.http_protocol import HttpProtocol
 from sqsqlite.serve.metrics import Metrics
-from sqsqlite.serve.pages import Pages
+from sqsqlite.serve.pages import MonitoringPages
 from sqsqlite.serve.protocol import IS_GONE
 from tests.serve.exchanges import posted
 from tests.serve.raw import Connection, ask, json_of
@@ -157,9 +157,9 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
         return False
 
     async def run():
-        pages = Pages(store, Metrics(), metrics_for_all=False)
-        application = Application(
-            store, OpenAccess(store), pages, Options(), Metrics(), [], Budget(2**20), Budget(2**20)
+        pages = MonitoringPages(store, Metrics(), metrics_for_all=False)
+        application = HttpApplication(
+            store, OpenAccess(store), pages, None, Metrics(), [], Budget(2**20), Budget(2**20)
         )
         application.start()
         await ask_gone(application, "CreateQueue", b'{"QueueName":"q"}', is_here)

@@ -91,7 +91,7 @@ def test_what_is_refused_as_http_is_a_line_too(url, log):
     ask(url, b"NO HTTP\r\n\r\n")
     [line] = requests(log, 1)
     assert (line["action"], line["status"], line["client"]) == ("", 400, "127.0.0.1")
-    assert line["cause"] == "This is not HTTP/1.1 as RFC 9112 has it."
+    assert line["cause"] == "The request is not valid HTTP/1.1 (RFC 9112)."
 
 
 def test_unknown_action_is_not_repeated(url, log):

@@ -12,7 +12,7 @@ from sqsqlite.actions.opening import open_store
 from sqsqlite.api.client import Client
 from sqsqlite.errors import SQSError
 from sqsqlite.serve.metrics import Metrics, shared_counts
-from sqsqlite.serve.pages import Pages
+from sqsqlite.serve.pages import MonitoringPages
 from sqsqlite.serve.protocol import Served
 from tests.serve.exchanges import exchange
 from tests.serve.raw import HOST, ask, json_of
@@ -30,7 +30,7 @@ def page(url, name, method=b"GET"):
 
 
 def pages(store, *, metrics_for_all=False):
-    return Pages(store, Metrics(), metrics_for_all=metrics_for_all)
+    return MonitoringPages(store, Metrics(), metrics_for_all=metrics_for_all)
 
 
 def find_metrics(pages, client, host="localhost"):
@@ -231,7 +231,7 @@ def test_metrics_of_queues_are_kept_for_a_second_and_ten_times_as_long_as_they_t
     client = Client(store)
     url = client.create_queue(QueueName="q")["QueueUrl"]
     looks = iter([100.0, 100.0, 100.9, 101.0, 104.0, 133.9, 134.0, 134.0])
-    asked = Pages(store, Metrics(), metrics_for_all=True, elapsed=lambda: next(looks))
+    asked = MonitoringPages(store, Metrics(), metrics_for_all=True, elapsed=lambda: next(looks))
     found = []
     # Measured at 100 in no time, at 101 in three seconds, and at 134.
     for _ in range(5):
@@ -244,7 +244,9 @@ def test_metrics_of_queues_are_kept_for_a_second_and_ten_times_as_long_as_they_t
 def test_scrapes_at_once_share_a_measurement(store):
     Client(store).create_queue(QueueName="q")
     looks = []
-    asked = Pages(store, Metrics(), metrics_for_all=True, elapsed=lambda: (looks.append(None), 100.0)[1])
+    asked = MonitoringPages(
+        store, Metrics(), metrics_for_all=True, elapsed=lambda: (looks.append(None), 100.0)[1]
+    )
 
     async def scrapes():
         request = exchange("GET", "/metrics")

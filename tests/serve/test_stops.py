@@ -7,10 +7,9 @@ import threading
 import pytest
 
 from sqsqlite.actions import receive as receive_service
-from sqsqlite.serve import commits
-from sqsqlite.serve import server as servers
+from sqsqlite.serve import commits, http_protocol
+from sqsqlite.serve.endpoint import EndpointOptions, Server
 from sqsqlite.serve.http_protocol import HttpProtocol
-from sqsqlite.serve.server import Server, ServerOptions
 from sqsqlite.store import upkeep
 from sqsqlite.store.driver import dbapi
 from tests.serve.raw import Connection, ask, json_of
@@ -35,7 +34,7 @@ def url(store):
 @contextlib.contextmanager
 def stopping(store):
     """A server, its URL, and its thread."""
-    server = Server(store, ServerOptions(port=0))
+    server = Server(store, EndpointOptions(port=0))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -78,7 +77,7 @@ def receive_count(url):
 
 
 def test_send_that_cannot_begin_within_the_grace_is_refused(store, url, path, begins, monkeypatch):
-    monkeypatch.setattr(servers, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(http_protocol, "GRACE_SECONDS", 0.3)
     with stopping(store) as (server, stopped_url, thread), Connection(stopped_url) as connection:
         with other_writer(path):
             begins.clear()
@@ -109,7 +108,7 @@ def test_receive_that_is_given_up_leases_nothing_when_the_lock_comes(store, url,
 
 def test_write_that_has_begun_is_answered_by_a_stop_at_once(store, url, monkeypatch):
     monkeypatch.setattr(commits, "LAST_SECONDS", 20)
-    monkeypatch.setattr(servers, "_LAST_SECONDS", 20)
+    monkeypatch.setattr(http_protocol, "_LAST_SECONDS", 20)
     reached, go_on = threading.Event(), threading.Event()
     claim = receive_service.claim
 
@@ -162,7 +161,7 @@ def test_request_that_is_not_there_whole_is_refused_by_a_stop(store, length, cap
         assert ask(url, json_of(b"ListQueues", b"{}")).status == 200
         server.stop()
         answer = connection.answer()
-        assert (answer.status, answer.body) == (503, b"The server is being stopped.\n")
+        assert (answer.status, answer.body) == (503, b"The server is stopping.\n")
         connection.close()
         thread.join(300)
         assert not thread.is_alive()
