@@ -1,6 +1,5 @@
-"""The ASGI application: an HTTP request in, an SQS answer out. Both protocols on one port, told apart by headers."""
+"""The ASGI application: an HTTP request in, an SQS answer out. A header tells which of two protocols it uses."""
 
-import asyncio
 import time
 import traceback
 import uuid
@@ -20,8 +19,8 @@ from sqsqlite.contract.names import queue_name
 from sqsqlite.contract.requests import ReceiveMessage, SendMessage, StartMessageMoveTask
 from sqsqlite.contract.shapes import ACTIONS
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
-from sqsqlite.serve.body import LONG_BYTES, Disconnected, LongBodies, read_body
 from sqsqlite.serve.budget import Budget, Share
+from sqsqlite.serve.client import LONG_BYTES, Disconnected, HttpClient, LongBodies, Receive, read_body
 from sqsqlite.serve.json_protocol import JsonProtocol
 from sqsqlite.serve.operations import Operations
 from sqsqlite.serve.protocol import (
@@ -48,14 +47,10 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-# A body is text too, once it is read: four bytes a character if one of them is beyond the others, and its UTF-8.
-_TEXT_COPIES = 5
-# A body up to this size does not wait for memory: even 5,000 of them take little.
-_SHORT_BODY_BYTES = 4 * 1024
-# Of an action that does not exist, what is repeated: a form has room for 8 MiB, and XML makes six times as much of it.
+# An error repeats this many characters of an unknown action's name. A form could send 8 MiB, and XML escapes make six
+# times as much of it.
 _LONGEST_NAME = 1_000
 
 
@@ -65,11 +60,12 @@ class HttpApplication:
     Args:
         store: the open file.
         access: who may do what.
-        pages: what is answered beside SQS's actions: health and metrics.
-        metrics: what it counts.
-        observers: told of each request after it was answered, within the loop.
-        budget: the memory that answers take.
-        texts: the memory that requests take which are carried out, beside their bodies.
+        pages: /health and /metrics.
+        base_url: the beginning of queue URLs. None: the scheme and the Host header of each request.
+        metrics: what the server counts of itself.
+        observers: called within the loop after each answered request.
+        budget: the memory for answers.
+        texts: the memory for parsed requests, without their bodies.
     """
 
     def __init__(
@@ -97,33 +93,33 @@ class HttpApplication:
         self._query = QueryProtocol()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI's three arguments."""
+        """Serve a request. The arguments are ASGI's."""
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
 
     def start(self) -> None:
-        """Begin: within the event loop that the requests come in."""
+        """Begin. Call it within the event loop of the requests."""
         self._operations = Operations(self._store, self._metrics.commits.observe, self._metrics.waits)
 
     def end_waits(self) -> None:
-        """Answer the long polls now; new ones don't wait."""
+        """Answer the long polls now. New ones do not wait."""
         assert self._operations is not None
         self._operations.end_waits()
 
     def give_up(self) -> None:
-        """Refuse the writes that still wait for their turn, and let `stop` wait for none of them."""
+        """Refuse the writes that have not begun, so `stop` does not wait for them."""
         assert self._operations is not None
         self._operations.give_up()
 
     async def stop(self) -> None:
-        """Write what was submitted, and end the threads."""
+        """Finish the submitted writes, and stop the threads."""
         assert self._operations is not None
         await self._operations.close()
         self._bodies.close()
 
     @property
     def waiting(self) -> int:
-        """Long polls that wait at this moment."""
+        """How many long polls wait now."""
         return 0 if self._operations is None else self._operations.waiting
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -150,12 +146,12 @@ class HttpApplication:
             return
         share = Share(self._budget)
         text = Share(self._texts)
-        client = _Client(receive, extensions.get(IS_GONE, _never), share, len(exchange.body), text)
+        client = HttpClient(receive, extensions.get(IS_GONE, _never), share, len(exchange.body), text)
         try:
             with text:
                 answer = await self._answer(exchange, client)
             client.end_watch()
-            # The messages are part of it now, and are not held besides.
+            # The answer contains the messages, so their own memory is free.
             share.hold_answer(len(answer.body))
             await _send(write_whole, send, answer)
         except Disconnected:
@@ -163,9 +159,9 @@ class HttpApplication:
         finally:
             client.end_watch()
             extensions.get(UNTIL_READ, _at_once)(share.release)
-        self._tell(exchange, answer, time.perf_counter() - started)
+        self._observe(exchange, answer, time.perf_counter() - started)
 
-    def _tell(self, exchange: Exchange, answer: Answer, seconds: float) -> None:
+    def _observe(self, exchange: Exchange, answer: Answer, seconds: float) -> None:
         served = Served(
             exchange.request_id,
             exchange.action,
@@ -184,7 +180,7 @@ class HttpApplication:
         for observe in self._observers:
             observe(served)
 
-    async def _answer(self, exchange: Exchange, client: "_Client") -> Answer:
+    async def _answer(self, exchange: Exchange, client: HttpClient) -> Answer:
         protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
         try:
             client.share.copies = protocol.copies
@@ -211,23 +207,23 @@ class HttpApplication:
         except StoreError as error:
             refusal = failure_of(error)
             exchange.cause = f"{type(error).__name__}: {error}"
-        except Exception as error:  # noqa: BLE001 - a fault of ours: told to whoever runs the server, not to the client
+        except Exception as error:  # noqa: BLE001 - a bug: the log has the cause, the client does not
             refusal = InternalFailure(FAILED)
             exchange.cause = "".join(traceback.format_exception(error))
         exchange.code = refusal.query_code
         try:
             return protocol.refuse(exchange, refusal)
         finally:
-            # It knows this frame, and with it the request: a cycle would keep both until it is collected.
+            # The error refers to this frame, and the frame to the request: without `del`, the cycle would keep both.
             del refusal
 
     async def _admit(
-        self, protocol: WireProtocol, exchange: Exchange, client: "_Client"
+        self, protocol: WireProtocol, exchange: Exchange, client: HttpClient
     ) -> "tuple[type[Request], Identity]":
-        """The action asked for, and who asks.
+        """Find the action, and authenticate the caller.
 
-        Where keys are in force, nothing is parsed or stands in line for memory before the signature is checked, and
-        nothing is hashed whose headers alone are refused. So an action that stands in the body is read last.
+        If access keys are in force, a request is not parsed and does not wait for memory before its signature has been
+        checked. If its headers alone are refused, its body is not even hashed. So an action in the body is read last.
         """
         in_body = protocol.names_action_in_body(exchange)
         kind = None if in_body else self._kind(protocol, exchange)
@@ -250,14 +246,14 @@ class HttpApplication:
         exchange.action = action
         return kind
 
-    async def _execute(self, request: "Request", caller: Caller, client: "_Client") -> "Response":
+    async def _execute(self, request: "Request", caller: Caller, client: HttpClient) -> "Response":
         assert self._operations is not None
         if isinstance(request, ReceiveMessage):
             client.forget_text()
         response = await self._operations.execute(request, caller, client)
-        # No lease for a client that has gone: the only action that must know.
+        # A client that has disconnected must not keep a lease.
         if isinstance(request, ReceiveMessage) and client.is_gone():
-            # A moment ago: the watch has not heard of it yet. From here to the socket nothing waits.
+            # The client disconnected a moment ago. From here to the socket nothing waits.
             await self._operations.give_back(cast("ReceiveMessageResponse", response), request, caller)
         return response
 
@@ -270,18 +266,18 @@ class HttpApplication:
         self,
         protocol: WireProtocol,
         exchange: Exchange,
-        client: "_Client",
+        client: HttpClient,
         kind: "type[Request]",
         caller: Caller,
     ) -> "Request":
-        """The request; an own queue that does not exist is told before anything else that is wrong, as SQS does."""
+        """Parse the request. Like SQS, report a missing queue of the caller before any other fault of the request."""
         try:
             limits = self._store.settings.limits
             request = await self._bodies.work(exchange.body, client, protocol.read, exchange, kind, limits)
             return _traced(exchange, request)
         except SQSError as error:
             url = await self._bodies.work(exchange.body, client, protocol.queue_url, exchange)
-            # Of another account's nothing is told before it is known whether the caller may ask.
+            # Before authorization, do not reveal whether a queue of another account exists.
             is_own = bool(url) and queue_rows.place(url, caller)[0] == caller.account_id
             if is_own and not isinstance(error, QueueDoesNotExist):
                 with self._store.reading() as snapshot:
@@ -290,86 +286,19 @@ class HttpApplication:
 
 
 class _NoAction(Exception):
-    """A request of the Query protocol has no Action."""
-
-
-class _Client:
-    """Who waits for an answer.
-
-    Args:
-        receive: gives a message when the connection is closed.
-        is_gone: whether it is, at this very moment; False where the server can't tell.
-        share: what the answer takes of the memory.
-        size_bytes: of the request.
-        text: what the request takes of the memory, beside its body.
-
-    Attributes:
-        key_id: the key that they signed with, of a session its parent's; empty: none.
-        check_key: whether that key is still there, once they were asked who they are: raises an SQSError.
-        check: whether they may still do what they ask: raises AccessDenied.
-    """
-
-    def __init__(
-        self,
-        receive: Receive,
-        is_gone: Callable[[], bool],
-        share: Share,
-        size_bytes: int,
-        text: Share,
-    ) -> None:
-        self.is_gone = is_gone
-        self.share = share
-        self.size_bytes = size_bytes
-        self.key_id = ""
-        self.check_key: Callable[[], object] = _never
-        self.check: Callable[[], object] = _never
-        self._receive = receive
-        self._text = text
-        self._watch: asyncio.Task[None] | None = None
-
-    def gone(self) -> "asyncio.Future[None]":
-        """Ends when the connection is closed: for those who wait longer than a commit takes."""
-        if self._watch is None:
-            self._watch = asyncio.ensure_future(self._until_gone())
-        return self._watch
-
-    async def until_room_for_text(self) -> None:
-        """Wait until there is memory for what is read from the body.
-
-        Raises:
-            Disconnected: the client went away. Its body is dropped: those who send and close, again and again, would
-                fill the memory otherwise, however long the line stands still.
-        """
-        size_bytes = _TEXT_COPIES * self.size_bytes
-        if self.size_bytes > _SHORT_BODY_BYTES and not await self._text.until_held(size_bytes, self.gone):
-            raise Disconnected
-
-    def forget_text(self) -> None:
-        """It waits now, and its request is short, whatever its body was."""
-        self._text.release()
-
-    def end_watch(self) -> None:
-        """Nobody waits any more."""
-        if self._watch is not None:
-            self._watch.cancel()
-            # It keeps its cancellation, whose traceback knows this object, and with it the request.
-            self._watch = None
-
-    async def _until_gone(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+    """A request of the Query protocol names no action."""
 
 
 def _never() -> bool:
     return False
 
 
-def _at_once(tell: Callable[[], object]) -> None:
-    tell()
+def _at_once(on_read: Callable[[], object]) -> None:
+    on_read()
 
 
 def _by_name(headers: Headers) -> dict[bytes, bytes]:
-    """Headers by their names; those given twice joined, which RFC 9110, section 5.3, calls the same."""
+    """The headers by name. Values of a repeated header are joined (RFC 9110, section 5.3)."""
     found = dict(headers)
     if len(found) < len(headers):
         found = {}
@@ -380,7 +309,7 @@ def _by_name(headers: Headers) -> dict[bytes, bytes]:
 
 
 def _traced(exchange: Exchange, request: "Request") -> "Request":
-    """The request; a send without AWSTraceHeader has that of the HTTP header X-Amzn-Trace-Id, as with SQS."""
+    """Like SQS, copy the HTTP header X-Amzn-Trace-Id to AWSTraceHeader of a message that has none."""
     trace = exchange.header(TRACE_ID)
     if not trace or not isinstance(request, SendMessage) or request.message_system_attributes:
         return request
@@ -389,7 +318,7 @@ def _traced(exchange: Exchange, request: "Request") -> "Request":
 
 
 def _queue_of(request: "Request") -> str:
-    """The name of the queue that a request names, empty if it names none."""
+    """The name of the request's queue, empty if it has none."""
     named: str = getattr(request, "queue_url", "") or getattr(request, "queue_name", "")
     try:
         return queue_name(named)[1]

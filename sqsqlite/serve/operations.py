@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import dispatch
 from sqsqlite.contract import requests
+from sqsqlite.serve.client import HttpClient
 from sqsqlite.serve.commits import Commits
-from sqsqlite.serve.polls import Client, Polls
+from sqsqlite.serve.polls import Polls
 
 if TYPE_CHECKING:
     from sqsqlite.actions.queue_rows import Caller
@@ -33,7 +34,7 @@ class Operations:
         # One: what takes long delays none but its like.
         self._slow_reader = ThreadPoolExecutor(1, thread_name_prefix="sqsqlite-slow-read")
 
-    async def execute(self, request: "Request", caller: "Caller", client: Client) -> "Response":
+    async def execute(self, request: "Request", caller: "Caller", client: HttpClient) -> "Response":
         """Carry a request out, and tell the observers of the store.
 
         Args:
@@ -52,7 +53,7 @@ class Operations:
         dispatch.tell(self.store, request, response, None, time.perf_counter() - started)
         return response  # type: ignore[no-any-return]
 
-    async def _execute(self, request: "Request", caller: "Caller", client: Client) -> Any:
+    async def _execute(self, request: "Request", caller: "Caller", client: HttpClient) -> Any:
         kind = type(request)
         operation = dispatch.WRITES.get(kind)
         if operation is not None:

@@ -9,7 +9,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sqsqlite.access.failures import ServiceUnavailable
 from sqsqlite.actions import receive, visibility
@@ -18,6 +18,7 @@ from sqsqlite.contract.responses import ReceiveMessageResponse
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.serve.alarm import Alarm
 from sqsqlite.serve.budget import NoRoom
+from sqsqlite.serve.client import HttpClient
 from sqsqlite.store.wake import Waiter
 
 if TYPE_CHECKING:
@@ -36,40 +37,10 @@ ROOM_SECONDS = 20
 _NO_ROOM = "There are too many long answers at once. Nothing was done: the same request may succeed later."
 
 
-class Client(Protocol):
-    """Who asks to receive."""
-
-    def is_gone(self) -> bool:
-        """Whether they have closed the connection, as far as is known at this very moment. From any thread."""
-
-    def gone(self) -> "asyncio.Future[None]":
-        """Begin to watch the connection: the future ends when they have closed it."""
-
-    @property
-    def key_id(self) -> str:
-        """The key that they signed with; those of one key can be checked by one look. Empty: none."""
-
-    @property
-    def check_key(self) -> Callable[[], object]:
-        """Raises an SQSError where that key is gone."""
-
-    @property
-    def check(self) -> Callable[[], object]:
-        """Raises AccessDenied where they may not receive any more."""
-
-    @property
-    def share(self) -> "Share":
-        """What their answer takes of the server's memory. Released by those who answer them."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Of their request's body."""
-
-
 class Poll:
     """One ReceiveMessage that waits. `until`: milliseconds since 1970 UTC."""
 
-    def __init__(self, request: "ReceiveMessage", caller: "Caller", client: Client, until: int) -> None:
+    def __init__(self, request: "ReceiveMessage", caller: "Caller", client: HttpClient, until: int) -> None:
         self.request = request
         self.caller = caller
         self.client = client
@@ -255,7 +226,7 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def receive(
-        self, request: "ReceiveMessage", caller: "Caller", client: Client
+        self, request: "ReceiveMessage", caller: "Caller", client: HttpClient
     ) -> ReceiveMessageResponse:
         """Receive, waiting as long as the request or its queue says.
 

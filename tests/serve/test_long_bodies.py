@@ -25,7 +25,7 @@ from sqsqlite.access.keys import add_key
 from sqsqlite.contract.limits import NATIVE, SQS
 from sqsqlite.contract.urlencoded import MOST_FIELDS, MOST_IN_URL, parse_form
 from sqsqlite.errors import InvalidSecurity, SerializationException
-from sqsqlite.serve.body import LONG_BYTES, Disconnected, LongBodies
+from sqsqlite.serve.client import LONG_BYTES, Disconnected, LongBodies
 from sqsqlite.serve.json_protocol import check_value_count
 from sqsqlite.serve.throttle import Throttled
 from tests.serve.exchanges import exchange, signed
