@@ -1,6 +1,6 @@
-"""Instants of the file's clock for an event loop, which has a clock of its own: one thread that waits for the next.
+"""Wakes the event loop at instants of the file's clock, by one thread that waits for the next instant.
 
-A manual clock moved by a test wakes it as time itself would.
+A test that moves a manual clock wakes the loop in the same way.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ _FOREVER = 1 << 62
 
 
 class Alarm:
-    """Calls back on the event loop once the clock has come to the instant that was set last.
+    """Calls a function in the event loop when the clock reaches the instant that was set last.
 
     Args:
-        ring: what to call, in the loop.
+        ring: the function to call.
     """
 
     def __init__(self, clock: Clock, ring: Callable[[], object]) -> None:
@@ -31,7 +31,7 @@ class Alarm:
         self._thread.start()
 
     def set(self, at_ms: int) -> None:
-        """Ring at this instant, and not at one set before."""
+        """Ring at this instant instead of an earlier setting. In milliseconds since 1970 UTC."""
         if at_ms != self._at:
             self._at = at_ms
             self._changed.set()
@@ -50,7 +50,7 @@ class Alarm:
                     self._loop.call_soon_threadsafe(self._ring)
 
     async def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._closed = True
         self._changed.set()
         await self._loop.run_in_executor(None, self._thread.join)

@@ -1,10 +1,9 @@
-"""The memory that answers take: one budget for all receives of a server, from the claim until the answer is read.
+"""The memory for answers: one budget for all receives of a server, from the claim until the client has read the answer.
 
-A receive reserves room before it claims, and stands in line while the budget is used up. Claims are made one after the
-other, on one thread, so each may reserve the longest that it can bring and keep what it did bring.
+A receive reserves memory before it claims, and waits in line while the budget is used up. Claims run one after the
+other on one thread, so each can reserve the most that it may bring, and then keep what it did bring.
 
-Requests have a budget of their own, for the texts that are read from long bodies: unread answers hold up
-no request.
+Parsed requests with long bodies have their own budget, so unread answers hold up no request.
 """
 
 import asyncio
@@ -21,17 +20,17 @@ if TYPE_CHECKING:
     from sqsqlite.contract.responses import Message, ReceiveMessageResponse
 
 SHORT_BYTES = 256 * 1024
-"""A share of up to this is a short one: the long ones leave some room to these."""
+"""Shares up to this size are short. Some of the budget is for short shares only."""
 
-# A message's ids, digests, system attributes and the objects around them.
+# A message's ids, digests and system attributes, and the objects that hold them.
 _AROUND_BYTES = 2_048
 
 
 class Budget:
-    """Bytes that may be held at once. Its methods may be called from any thread.
+    """Bytes that all shares may hold together. Any thread may call its methods.
 
     Args:
-        limit_bytes: of all shares. An eighth of it is for short ones alone, so that they wait for no long one.
+        limit_bytes: the size. An eighth is for short shares only, so they do not wait for long ones.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -44,16 +43,16 @@ class Budget:
 
     @property
     def held_bytes(self) -> int:
-        """What all shares hold at this moment."""
+        """What all shares hold now."""
         return self._held_bytes
 
     @property
     def is_scarce(self) -> bool:
-        """Whether somebody stands in line."""
+        """Whether a share waits in line."""
         return bool(self._short_line or self._long_line)
 
     def reserve(self, share: "Share", size_bytes: int) -> bool:
-        """Let the share hold exactly so much. False: there is no room, or others wait for it; then nothing changes."""
+        """Let the share hold exactly this much. False: no room, or others wait for it; nothing changes."""
         is_short = size_bytes <= SHORT_BYTES
         line, limit = self._line_of(size_bytes)
         with self._lock:
@@ -65,12 +64,12 @@ class Budget:
             return fits
 
     def hold(self, share: "Share", size_bytes: int) -> None:
-        """Let the share hold exactly so much, whether it fits or not: that is what it takes."""
+        """Let the share hold exactly this much, even beyond the limit, because it already takes it."""
         with self._lock:
             self._set(share, size_bytes)
 
     def stand_in_line(self, share: "Share", size_bytes: int) -> None:
-        """Let the share wait for so much room: behind those that wait already, or before them if it did before."""
+        """Let the share wait for this much. It goes to the end of the line, or to the front if it has waited before."""
         line, _ = self._line_of(size_bytes)
         with self._lock:
             if share.has_waited:
@@ -81,7 +80,7 @@ class Budget:
             self._serve_lines()
 
     def leave(self, share: "Share") -> None:
-        """Take the share out of its line, and what it holds."""
+        """Take the share out of its line, and free what it holds."""
         with self._lock:
             if share.wanted_bytes:
                 self._line_of(share.wanted_bytes)[0].remove(share)
@@ -89,7 +88,7 @@ class Budget:
             self._set(share, 0)
 
     def _line_of(self, size_bytes: int) -> "tuple[deque[Share], int]":
-        """Where a share of this size waits, and how much may be held when it has its turn."""
+        """The line for a share of this size, and how much all shares may hold with it."""
         if size_bytes <= SHORT_BYTES:
             return self._short_line, self._limit_bytes
         return self._long_line, self.long_bytes
@@ -109,20 +108,20 @@ class Budget:
 
 
 class NoRoom(NamedTuple):
-    """Nothing was claimed: other answers take the memory. `size_bytes`: what to wait for."""
+    """Nothing was claimed, because other answers take the memory. `size_bytes`: how much to wait for."""
 
     size_bytes: int
 
 
 class Share:
-    """What one request holds of a budget. A context manager: at its end it holds nothing.
+    """What one request holds of a budget. A context manager: leaving the block releases it.
 
     Attributes:
-        copies: how often the length of its messages it takes, with the answer that is made of them.
+        copies: bytes of memory per byte of a message, including the answer made of it.
         held_bytes: what it holds.
-        wanted_bytes: what it stands in line for; 0: it does not.
-        has_waited: it has stood in line.
-        on_room: called, on any thread, when it holds what it stood in line for.
+        wanted_bytes: what it waits for in line. 0: it does not wait.
+        has_waited: whether it has waited in line.
+        on_room: called on any thread when it holds what it waited for.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -144,17 +143,20 @@ class Share:
     ) -> None:
         self.release()
 
-    def reserve(self, worst_bytes: int, tell_bytes: Callable[[], int]) -> NoRoom | None:
-        """Make sure of room for the messages of a claim that is about to be made.
+    def reserve(self, worst_bytes: int, estimate: Callable[[], int]) -> NoRoom | None:
+        """Reserve memory for the messages of a claim.
 
         Args:
-            worst_bytes: how long they can be.
-            tell_bytes: tells how long they will be, as far as is known; asked where there is no room for the worst.
+            worst_bytes: the longest that they can be together.
+            estimate: returns how long they will probably be. Called only if there is no room for the longest.
+
+        Returns:
+            None: the memory is reserved.
         """
         if self._budget.reserve(self, self.copies * worst_bytes):
             return None
-        size_bytes = self.copies * min(worst_bytes, tell_bytes())
-        # Beyond the whole budget it would wait for ever: that one is made alone.
+        size_bytes = self.copies * min(worst_bytes, estimate())
+        # More than the whole budget would wait for ever. Such an answer is made alone.
         size_bytes = min(max(size_bytes, SHORT_BYTES), self._budget.long_bytes)
         if self._budget.reserve(self, size_bytes):
             return None
@@ -162,34 +164,33 @@ class Share:
         return NoRoom(size_bytes)
 
     def hold_messages(self, response: "ReceiveMessageResponse", longest_bytes: int) -> None:
-        """Hold what the claimed messages take until the answer is made of them.
+        """Hold what the claimed messages take until their answer is made.
 
         Args:
-            longest_bytes: what one of them has at most, as SQS counts. A text takes up to four times as much in Python.
+            longest_bytes: the longest message, as SQS counts. Python may take four times as much for its text.
         """
         sizes = [_size_of(message) for message in response.messages]
         self.hold(sum(size + (self.copies - 1) * min(size, longest_bytes) for size in sizes))
 
     def hold_answer(self, size_bytes: int) -> None:
-        """Hold the answer alone, if it has messages: they are part of it now."""
+        """Hold only the answer, if it has messages: it contains them now."""
         if self.held_bytes:
             self.hold(size_bytes)
 
     def hold(self, size_bytes: int) -> None:
-        """Hold so much from here on."""
+        """Hold exactly this much from now on."""
         self._budget.hold(self, size_bytes)
 
     async def until_held(self, size_bytes: int, gone: "Callable[[], asyncio.Future[None]]") -> bool:
-        """Hold so much, or the whole budget, and wait for it if need be.
+        """Hold this much, but at most the whole budget. Wait for it if necessary.
 
         Args:
-            gone: makes a future that ends when the client no longer waits for the answer; called only if this
-                must wait.
+            gone: makes a future that ends when the client disconnects. Called only if this method must wait.
 
         Returns:
-            False: that came first.
+            False: the client disconnected first.
         """
-        # Beyond the whole budget it would wait for ever: that one is alone.
+        # More than the whole budget would wait for ever. Such a request is alone.
         size_bytes = min(size_bytes, self._budget.long_bytes)
         if self._budget.reserve(self, size_bytes):
             return True
@@ -203,12 +204,12 @@ class Share:
             has_room.cancel()
 
     def stand_in_line(self, size_bytes: int, on_room: Callable[[], object]) -> None:
-        """Wait for room: see `on_room`."""
+        """Wait in line, and call `on_room` when the share holds this much."""
         self.on_room = on_room
         self._budget.stand_in_line(self, size_bytes)
 
     def release(self) -> None:
-        """Hold nothing, and wait no more."""
+        """Hold nothing, and leave the line."""
         self._budget.leave(self)
 
 
@@ -222,7 +223,7 @@ def _end(waiting: "asyncio.Future[None]") -> None:
 
 
 def _size_of(message: "Message") -> int:
-    """In bytes, as Python has it: a text with one character beyond Latin-1 takes two or four for each."""
+    """Bytes in Python's memory: a text with a character beyond Latin-1 takes two or four bytes per character."""
     size = sys.getsizeof(message.body) + _AROUND_BYTES
     attributes = message.message_attributes
     return size if attributes is None else size + sum(map(_size_of_attribute, attributes.values()))

@@ -1,7 +1,7 @@
-"""Writing for the event loop: requests that arrive together share one transaction, on a thread of their own.
+"""Writing for the event loop: requests that arrive together share one transaction, on one thread.
 
-What is submitted in one turn of the loop, and whatever comes while the thread syncs the commit before, is one batch.
-Nobody is answered before the sync that covers the answer.
+A batch is what the loop submits in one iteration, plus what arrives while the thread syncs the commit before. A request
+is answered only after the sync that covers it.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 
-# Seconds that a transaction which has begun is given to end, once the rest is given up.
+# Seconds for a transaction that has begun to end, after the others have been refused.
 LAST_SECONDS = 1.0
-# Calls in one transaction at most, and bytes of their requests, but for the first: bounds how long that one waits.
+# The most calls in one transaction, and the most bytes of their requests. This limits how long the first one waits.
 BATCH_LIMIT = 256
 BATCH_BYTES = 8 * 1024 * 1024
 
@@ -35,7 +35,7 @@ class Commits:
     """The writing thread of one event loop.
 
     Args:
-        committing: called, on that thread, with the number of operations in each transaction.
+        committing: called on that thread with the number of operations in each transaction.
     """
 
     def __init__(self, store: "Store", committing: Callable[[int], object]) -> None:
@@ -47,7 +47,7 @@ class Commits:
         self._closed = False
         self._open: set[asyncio.Future[Any]] = set()
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        # Under the lock: a call is either begun before the rest is given up, or never.
+        # Under the lock: a call begins before `give_up`, or never.
         self._lock = threading.Lock()
         self._is_writing = False
         self._is_given_up = False
@@ -57,10 +57,13 @@ class Commits:
     def submit(
         self, operation: Callable[..., Any], *arguments: Any, size_bytes: int = 0
     ) -> "asyncio.Future[Any]":
-        """Run `operation(tx, *arguments)`; the future ends after the commit, with its result or its error.
+        """Run `operation(tx, *arguments)` in a transaction.
 
         Args:
-            size_bytes: about how much it writes.
+            size_bytes: about how much the operation writes.
+
+        Returns:
+            A future that has the result or the error after the commit.
         """
         future: asyncio.Future[Any] = self._loop.create_future()
         if self._closed or self._is_given_up:
@@ -73,10 +76,10 @@ class Commits:
         return future
 
     def _stopped(self) -> StoreClosed:
-        return StoreClosed(f"{self._store.path}: the server is being stopped")
+        return StoreClosed(f"{self._store.path}: the server is stopping")
 
     def _perform(self, tx: "Transaction", operation: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """On the thread, inside the transaction: the lock that others may hold for long is ours."""
+        """Run one call inside the transaction, on the thread. The write lock, which may take long, is held by now."""
         with self._lock:
             if self._is_given_up:
                 raise self._stopped()
@@ -113,21 +116,21 @@ class Commits:
             del waiting[:count]
 
     def _write(self, batch: list[_Submitted]) -> None:
-        """Write one batch. What came of it is not kept here while the thread waits for the next: it may be long."""
+        """Write one batch. No local keeps the results while the thread waits for the next batch: they may be large."""
         self._committing(len(batch))
         outcomes = self._outcomes([submitted.call for submitted in batch])
         self._tell_loop(self._deliver, batch, outcomes)
         self._is_writing = False
 
     def _tell_loop(self, function: Callable[..., object], *arguments: Any) -> None:
-        # A loop that has given this thread up may have ended without it.
+        # After `give_up`, the loop may have ended before this thread.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def _outcomes(self, calls: list[Call]) -> list[Entry]:
         try:
             return self._store.write_many(calls)
-        except Exception as error:  # noqa: BLE001 - the clients are answered with it, and the thread goes on
+        except Exception as error:  # noqa: BLE001 - the clients get the error, and the thread goes on
             failed = Entry(*calls[0])
             failed.error = error
             return [failed] * len(calls)
@@ -141,12 +144,12 @@ class Commits:
                 future.set_result(outcome.result)
             else:
                 future.set_exception(outcome.error)
-        # An error knows the frames that know these lists: left as they are, the others' results would stay with it.
+        # An error refers to frames that refer to these lists. It would keep the results of the other calls alive.
         submitted.clear()
         outcomes.clear()
 
     def give_up(self) -> None:
-        """Refuse what has not begun. What has is a moment from its commit, and is given a second."""
+        """Refuse the writes that have not begun. One that has begun gets `LAST_SECONDS` to commit."""
         with self._lock:
             self._is_given_up = True
             is_writing = self._is_writing
@@ -154,11 +157,11 @@ class Commits:
             in_doubt = CommitInDoubt(f"{self._store.path}: the server was stopped during the commit")
             self._loop.call_later(LAST_SECONDS, self._abandon, in_doubt)
         else:
-            # Behind the outcomes that the loop has been told of.
+            # After the results that the loop has already received.
             self._loop.call_soon(self._abandon, self._stopped())
 
     def _abandon(self, error: StoreError) -> None:
-        """The thread may wait for long still, for the lock or the disk: nobody waits for the thread."""
+        """Answer all open requests, and do not wait for the thread: the lock or the disk may block it for long."""
         for future in self._open:
             if not future.done():
                 future.set_exception(error)
@@ -170,7 +173,7 @@ class Commits:
             self._ended.set_result(None)
 
     async def close(self) -> None:
-        """Write what was submitted, and end the thread; behind `give_up` it is left behind, if need be."""
+        """Finish the submitted writes, and stop the thread. After `give_up`, do not wait for it."""
         self._closed = True
         self._hand_over()
         self._batches.put(None)
@@ -178,7 +181,7 @@ class Commits:
 
 
 def _fitting(waiting: list[_Submitted]) -> int:
-    """How many of those that wait, at least one, make the next transaction."""
+    """How many of the waiting calls, at least one, fit in the next transaction."""
     size_bytes = waiting[0].size_bytes
     for count, submitted in enumerate(waiting[1:BATCH_LIMIT], 1):
         size_bytes += submitted.size_bytes

@@ -14,19 +14,19 @@ import msgspec
 
 from sqsqlite.serve.protocol import Served
 
-# Of lines that wait to be written: some 10,000. What comes on top of them is dropped.
+# The most bytes of lines that wait to be written, about 10,000 lines. Further lines are dropped.
 QUEUED_BYTES = 4 * 1024 * 1024
-# Seconds that the end of the log waits for lines to be written.
+# Seconds that `close` waits for the last lines.
 _LAST_SECONDS = 1.0
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Log:
-    """Writes lines to a stream: what one turn of the event loop has answered, at once, on a thread of its own.
+    """Writes lines to a stream on its own thread. Lines of one iteration of the event loop are written together.
 
-    A full disk, a closed pipe, or one that nobody reads costs lines, never requests. All methods are called within the
-    event loop.
+    A full disk, a closed pipe or a pipe without a reader loses lines, never requests. Call all methods within the event
+    loop.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -34,16 +34,16 @@ class Log:
         self._lines: list[bytes] = []
         self._dropped_count = 0
         self._batches: SimpleQueue[bytes | None] = SimpleQueue()
-        # Each is changed by one thread alone; the difference waits to be written.
+        # Only one thread changes each of them. The difference waits to be written.
         self._queued_bytes = self._written_bytes = 0
         self._thread = threading.Thread(target=self._run, name="sqsqlite-log", daemon=True)
 
     def start(self) -> None:
-        """Begin to write: in the process that the requests come to."""
+        """Start the thread. Call it in the process that serves."""
         self._thread.start()
 
     def served(self, served: Served) -> None:
-        """A request was answered."""
+        """Log an answered request."""
         line: dict[str, Any] = {
             "time": _now(),
             "event": "request",
@@ -69,14 +69,14 @@ class Log:
         self._lines.append(_text(line))
 
     def event(self, event: str, **facts: Any) -> None:
-        """Something else than a request: handed over at once."""
+        """Log an event other than a request."""
         self._lines.append(_text({"time": _now(), "event": event, **facts}))
         self._hand_over()
 
     def close(self) -> None:
-        """Wait for the lines to be written, unless nobody takes them."""
+        """Write the last lines. Do not wait long for a stream that accepts nothing."""
         self._hand_over()
-        self._tell_dropped()
+        self._report_dropped()
         self._batches.put(None)
         self._thread.join(_LAST_SECONDS)
 
@@ -85,10 +85,10 @@ class Log:
         if self._queued_bytes - self._written_bytes > QUEUED_BYTES:
             self._dropped_count += len(lines)
             return
-        self._tell_dropped()
+        self._report_dropped()
         self._put(b"".join(lines))
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         if self._dropped_count:
             self._put(_text({"time": _now(), "event": "dropped", "lines": self._dropped_count}))
             self._dropped_count = 0
@@ -105,7 +105,10 @@ class Log:
 
 
 def _writer_of(stream: TextIO) -> Callable[[bytes], object]:
-    """Past the stream's buffer where there is a descriptor: a thread that waits in it would block the program's end."""
+    """A function that writes past the stream's buffer if the stream has a descriptor.
+
+    A thread blocked inside the buffer would keep the program from ending.
+    """
     try:
         return partial(_write_all, stream.fileno())
     except OSError:
@@ -123,7 +126,7 @@ def _write_text(stream: TextIO, data: bytes) -> None:
 
 
 def _now() -> str:
-    """The wall clock's time, whatever clock the file has."""
+    """The time of the wall clock. The file may have another clock."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

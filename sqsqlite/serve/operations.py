@@ -1,4 +1,4 @@
-"""From a checked request to its response, for the event loop: writes share commits, reads and waits block nobody."""
+"""From a checked request to its response, in the event loop: writes share commits, and reads run in threads."""
 
 import asyncio
 import time
@@ -22,7 +22,12 @@ _READERS = 4
 
 
 class Operations:
-    """The operations of one store, in one event loop. `committing`: see `Commits`; `waiting`: see `Polls`."""
+    """The operations of one store, in one event loop.
+
+    Args:
+        committing: see `Commits`.
+        waiting: see `Polls`.
+    """
 
     def __init__(
         self, store: "Store", committing: Callable[[int], object], waiting: Callable[[int], object]
@@ -31,18 +36,15 @@ class Operations:
         self._commits = Commits(store, committing)
         self._polls = Polls(store, self._commits, waiting)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="sqsqlite-read")
-        # One: what takes long delays none but its like.
+        # One thread: slow reads delay only other slow reads.
         self._slow_reader = ThreadPoolExecutor(1, thread_name_prefix="sqsqlite-slow-read")
 
     async def execute(self, request: "Request", caller: "Caller", client: HttpClient) -> "Response":
-        """Carry a request out, and tell the observers of the store.
-
-        Args:
-            client: who waits for the answer.
+        """Execute a request, and report it to the store's observers.
 
         Raises:
-            SQSError: what SQS would answer.
-            StoreError: what befell the file.
+            SQSError: what SQS answers.
+            StoreError: the file can't be read or written.
         """
         started = time.perf_counter()
         try:
@@ -66,28 +68,28 @@ class Operations:
     async def give_back(
         self, response: "ReceiveMessageResponse", request: "requests.ReceiveMessage", caller: "Caller"
     ) -> None:
-        """Make the messages of a receive visible that nobody will read."""
+        """Make the messages of a receive visible again, because its client has disconnected."""
         await self._polls.give_back(response, request, caller)
 
-    async def in_thread(self, look: Callable[..., None], *arguments: Any) -> None:
-        """Call what may read the file for a second. Raises what it raises."""
-        await asyncio.get_running_loop().run_in_executor(self._slow_reader, look, *arguments)
+    async def in_thread(self, check: Callable[..., None], *arguments: Any) -> None:
+        """Call a check that may read the file for a second, and raise what it raises."""
+        await asyncio.get_running_loop().run_in_executor(self._slow_reader, check, *arguments)
 
     @property
     def waiting(self) -> int:
-        """Long polls that wait at this moment."""
+        """How many long polls wait now."""
         return sum(len(line.waiting) for line in self._polls.lines.values())
 
     def end_waits(self) -> None:
-        """Answer those who wait; new receives don't."""
+        """Answer the long polls now. New ones do not wait."""
         self._polls.end_waits()
 
     def give_up(self) -> None:
-        """Refuse the writes that have not begun: see `Commits.give_up`."""
+        """Refuse the writes that have not begun. See `Commits.give_up`."""
         self._commits.give_up()
 
     async def close(self) -> None:
-        """Write what was submitted, end the threads."""
+        """Finish the submitted writes, and stop the threads."""
         await self._polls.close()
         await self._commits.close()
         self._readers.shutdown()

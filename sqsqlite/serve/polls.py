@@ -1,7 +1,7 @@
-"""Receiving for the event loop: thousands of idle long polls, without a thread each.
+"""Receiving in the event loop: thousands of idle long polls, without a thread for each.
 
-The polls of one queue stand in line, and news of the queue concerns the line, not each of them: it is served from its
-front until a claim finds nothing. A poll whose client has gone gets no lease.
+The polls of one queue wait in one line. News of the queue wakes the line, not each poll. The line serves polls from its
+front until a claim finds nothing. A poll whose client has disconnected claims nothing.
 """
 
 import asyncio
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
 _FOREVER = 1 << 62
-# Claims made at once for a line that was served without end; a claim that finds nothing is waste.
+# The most claims at once for one line. Their number doubles while claims find messages: an empty claim is waste.
 _MOST_AT_ONCE = 32
-# How long at least a receive waits for the memory that its messages take, before it is refused.
+# The shortest time that a receive waits for the memory of its messages before it is refused.
 ROOM_SECONDS = 20
-_NO_ROOM = "There are too many long answers at once. Nothing was done: the same request may succeed later."
+_NO_ROOM = (
+    "Too many long answers are being sent. Nothing was done. You can send the same request again later."
+)
 
 
 class Poll:
-    """One ReceiveMessage that waits. `until`: milliseconds since 1970 UTC."""
+    """One ReceiveMessage that waits until the instant `until`, in milliseconds since 1970 UTC."""
 
     def __init__(self, request: "ReceiveMessage", caller: "Caller", client: HttpClient, until: int) -> None:
         self.request = request
@@ -48,12 +50,12 @@ class Poll:
         self.answer: asyncio.Future[ReceiveMessageResponse] = asyncio.get_running_loop().create_future()
 
     def is_over(self) -> bool:
-        """Whether nobody waits for messages any more. From any thread."""
+        """Whether the poll has its answer or its client has disconnected. May be called from any thread."""
         return self.answer.done() or self.client.is_gone()
 
 
 class _News:
-    """Set by the waker, on its thread: kicks the line in the loop."""
+    """The event that the waker sets, on its own thread. It wakes the line in the loop."""
 
     def __init__(self, line: "_Line") -> None:
         self._line = line
@@ -71,18 +73,18 @@ class _News:
             self._is_set = True
             self._loop.call_soon_threadsafe(self._line.kicked.set)
 
-    def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - nobody waits on it: the loop is told
+    def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - never called: the loop is woken instead
         return self._is_set
 
 
 class _Line:
-    """The polls of one queue, first come first served."""
+    """The polls of one queue, served in the order in which they came."""
 
     def __init__(self, polls: "Polls", queue_id: int, epoch_id: int) -> None:
         self.queue_id = queue_id
         self.epoch_id = epoch_id
         self.kicked = asyncio.Event()
-        self.has_room = False  # there is memory for a poll that waited for some
+        self.has_room = False  # a poll that waited for memory has it now
         self.wake_at = _FOREVER
         self.waiting: deque[Poll] = deque()
         self._polls = polls
@@ -92,21 +94,21 @@ class _Line:
         polls.store.waker.register(self._waiter)
 
     async def serve(self) -> None:
-        """Until nobody waits any more."""
+        """Serve the polls until none waits."""
         try:
             while True:
-                # From here on no news is missed.
+                # From here on the line misses no news.
                 self.kicked.clear()
                 self._waiter.event.clear()
                 self._waiter.receivable = False
                 self._waiter.due_at = None
                 self._refuse_removed_keys()
                 self.has_room = False
-                next_at = await self._serve_those_who_wait()
+                next_at = await self._serve_waiting()
                 if not self.waiting:
                     return
                 await self._sleep(next_at)
-        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told
+        except Exception as error:  # noqa: BLE001 - the polls are answered with any error
             for poll in self.waiting:
                 if not poll.answer.done():
                     poll.answer.set_exception(error)
@@ -115,7 +117,7 @@ class _Line:
             self._polls.lines.pop(self.queue_id, None)
 
     def _refuse_removed_keys(self) -> None:
-        """End the polls whose key was removed meanwhile. The removal is a commit, and so it has brought us here."""
+        """End the polls whose access key has been removed. The removal is a commit, so it has woken this line."""
         present: set[str] = set()
         for poll in self.waiting:
             if poll.client.key_id in present or poll.answer.done():
@@ -127,14 +129,17 @@ class _Line:
             else:
                 present.add(poll.client.key_id)
 
-    async def _serve_those_who_wait(self) -> int | None:
-        """Claim for one after the other, until one finds nothing. Gives when to try again.
+    async def _serve_waiting(self) -> int | None:
+        """Claim for the polls in order, until a claim finds nothing.
 
-        Those who stand in line for memory are passed over: they are told when they have it.
+        Polls that wait for memory are skipped. `call_for_room` wakes the line when they have it.
+
+        Returns:
+            The instant at which to try again, if the claim knows one.
         """
         at_once = 1
         next_at: int | None = None
-        while self._drop_those_gone():
+        while self._drop_ended():
             ready = (poll for poll in self.waiting if not poll.client.share.wanted_bytes)
             first = list(islice(ready, at_once))
             if not first:
@@ -149,15 +154,15 @@ class _Line:
                     next_at = again_at
             if is_empty:
                 for poll in self.waiting:
-                    # What they waited for went to others: they may wait for long, and must hold no memory meanwhile.
+                    # Other polls got the messages. This one may wait for long, and must not hold memory meanwhile.
                     if poll.client.share.held_bytes:
                         poll.client.share.hold(0)
                 return next_at
             at_once = min(2 * at_once, _MOST_AT_ONCE)
         return None
 
-    def _drop_those_gone(self) -> bool:
-        """Answer those whose time is over, forget those whose client has gone. True: somebody waits."""
+    def _drop_ended(self) -> bool:
+        """Answer the polls whose time is over, and drop the answered ones. Returns whether any poll still waits."""
         now_ms = self._store.clock.now_ms()
         over = self._store.closed or self._polls.is_closing
         for poll in list(self.waiting):
@@ -173,7 +178,7 @@ class _Line:
         return bool(self.waiting)
 
     async def _sleep(self, next_at: int | None) -> None:
-        """Until there is news of something to claim, or it is time for somebody."""
+        """Wait for news of messages, or until a poll's time is over."""
         ends_at = min(poll.until for poll in self.waiting)
         while True:
             due_at = self._waiter.due_at
@@ -195,12 +200,12 @@ class _Line:
             ends_at = min(poll.until for poll in self.waiting)
 
     def call_for_room(self) -> None:
-        """Kick the line: a poll has the memory that it has waited for. From any thread."""
-        # A loop that has given up the writing thread may have ended without it.
+        """Wake the line: a poll has the memory for which it waited. May be called from any thread."""
+        # After a stop at once, the loop may have ended before the writing thread.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._hear_of_room)
+            self._loop.call_soon_threadsafe(self._note_room)
 
-    def _hear_of_room(self) -> None:
+    def _note_room(self) -> None:
         self.has_room = True
         self.kicked.set()
 
@@ -209,11 +214,11 @@ class Polls:
     """All receives of one server.
 
     Args:
-        waiting: told of each poll that begins to wait, as 1, and of each that ends, as -1.
+        waiting: called with 1 when a poll begins to wait, and with -1 when it ends.
 
     Attributes:
-        lines: by queue id, those that have somebody waiting.
-        is_closing: waits end now.
+        lines: by queue id, the lines in which polls wait.
+        is_closing: no poll waits any more.
     """
 
     def __init__(self, store: "Store", commits: "Commits", waiting: Callable[[int], object]) -> None:
@@ -228,18 +233,19 @@ class Polls:
     async def receive(
         self, request: "ReceiveMessage", caller: "Caller", client: HttpClient
     ) -> ReceiveMessageResponse:
-        """Receive, waiting as long as the request or its queue says.
+        """Receive messages, and wait for them as long as the request or its queue says.
 
-        A client that has gone when the claim's turn comes gets no lease. One that goes while the claim is committed, or
-        behind it, may be given messages: whoever answers gives them back.
+        A client that has disconnected before the claim runs gets no lease. If it disconnects later, it may get
+        messages, which the caller must pass to `give_back`.
 
-        Where there is no memory for its messages it waits for that as well, in line with the receives of all queues.
+        If there is no memory for the messages, the receive waits for that too, in line with receives of all queues.
 
         Args:
-            client: its connection is watched while it waits, and not for less.
+            client: its connection is watched only while it waits.
 
         Raises:
-            SQSError: as `service.receive.receive_message`; ServiceUnavailable: there was no memory in time.
+            ServiceUnavailable: there was no memory in time.
+            SQSError: what SQS answers.
         """
         store = self.store
         started_at = store.clock.now_ms()
@@ -298,14 +304,18 @@ class Polls:
         return self._commits.submit(_claim_unless, is_over, share, request, caller)
 
     async def claim(self, poll: Poll, line: _Line) -> tuple[bool, int | None]:
-        """Try to answer a poll. Whether it was, with messages or an error; and if not, when to try again."""
+        """Try to answer a poll.
+
+        Returns:
+            Whether it has an answer, messages or an error. If not: the instant at which to try again, if known.
+        """
         share = poll.client.share
         try:
-            # Their key, and what they may do, can have been taken away while they waited.
+            # The key, or the right to receive, may have been removed while the poll waited.
             poll.client.check_key()
             poll.client.check()
             claimed = await self._submit(poll.is_over, share, poll.request, poll.caller)
-        except Exception as error:  # noqa: BLE001 - it is the answer
+        except Exception as error:  # noqa: BLE001 - the error is the answer
             if poll.answer.done():
                 share.release()
             else:
@@ -325,7 +335,7 @@ class Polls:
         self.store.found_empty.discard(poll.request.queue_url)
         if poll.answer.done():
             await self.give_back(response, poll.request, poll.caller)
-            # Their request ended before these were claimed, so no other code releases it.
+            # The request ended before this claim, so no other code releases its memory.
             share.release()
         else:
             poll.answer.set_result(response)
@@ -334,9 +344,9 @@ class Polls:
     async def give_back(
         self, response: ReceiveMessageResponse, request: "ReceiveMessage", caller: "Caller"
     ) -> None:
-        """The client left while its messages were claimed: they are visible again at once.
+        """Make messages visible again whose client disconnected while they were claimed.
 
-        Where that fails they are after their visibility timeout: nobody waits for the error, and others stand in line.
+        Errors are ignored: after such an error, the messages become visible when their visibility timeout ends.
         """
         for message in response.messages or []:
             change = requests.ChangeMessageVisibility(
@@ -346,7 +356,7 @@ class Polls:
                 await self._commits.submit(visibility.change_message_visibility, change, caller)
 
     def set_alarm(self) -> None:
-        """Ring for the line that is next."""
+        """Set the alarm for the earliest line."""
         self._alarm.set(min((line.wake_at for line in self.lines.values()), default=_FOREVER))
 
     def _ring(self) -> None:
@@ -358,13 +368,13 @@ class Polls:
         self.set_alarm()
 
     def end_waits(self) -> None:
-        """Answer all who wait, with nothing, and let nobody wait any more."""
+        """Answer all polls without messages. New ones do not wait."""
         self.is_closing = True
         for line in list(self.lines.values()):
             line.kicked.set()
 
     async def close(self) -> None:
-        """`end_waits`, and the end of the thread."""
+        """End the waits, and stop the alarm's thread."""
         self.end_waits()
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -378,7 +388,11 @@ def _claim_unless(
     request: "ReceiveMessage",
     caller: "Caller",
 ) -> tuple[ReceiveMessageResponse, int | None] | NoRoom | None:
-    """Claim, unless nobody waits for it by now: the write lock may have been long in coming. None: nobody does."""
+    """Claim messages in a transaction, whose write lock may have taken long.
+
+    Returns:
+        The response and when to try again; `NoRoom` if there is no memory; None if the poll is over.
+    """
     if is_over():
         share.hold(0)
         return None

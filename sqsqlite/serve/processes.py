@@ -1,7 +1,7 @@
-"""Several processes that serve one port: a parent that starts them, puts another in a dead one's place, ends them.
+"""Several processes that serve one port. A parent starts them, replaces dead ones and ends them.
 
-They share one listening socket, so a connection that waits to be accepted is not lost with a process. Each opens the
-file itself, after the fork.
+They share one listening socket, so a connection that waits to be accepted survives the death of a process. Each process
+opens the queues' file after the fork.
 """
 
 import contextlib
@@ -18,44 +18,45 @@ from functools import partial
 from types import FrameType
 
 FIRST_PAUSE_SECONDS = 0.1
-"""How long the place of a process that could not start stays empty; twice as long after each further one."""
+"""The pause before replacing a process that could not start. It doubles with each further failure."""
 LONGEST_PAUSE_SECONDS = 5.0
 STEADY_SECONDS = 5.0
-"""A process that ends sooner after it was ready counts as one that could not start."""
+"""A process that ends sooner than this after it was ready counts as one that could not start."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Ready = Callable[[Callable[[], object]], None]
-"""What the work calls once it can serve, with the function that ends it."""
+"""The function that the work calls once it can serve. Its argument is a function that ends the work."""
 
 
 def supervise(
     count: int, work: Callable[[int, Ready], int], serving: Callable[[], object], say: Callable[[str], object]
 ) -> int:
-    """Run `work` in so many processes until SIGINT or SIGTERM, which each of them gets as a SIGTERM.
+    """Run `work` in `count` processes until SIGINT or SIGTERM. Each process then gets a SIGTERM.
 
     Args:
-        work: serves until it is told to end, and gives an exit code. SIGTERM is its own to handle. Its first
-            argument is the number of its place, from 0; one that takes a dead process's place is given the same.
-        serving: called once, when a process is ready.
-        say: told of processes that ended by themselves.
+        count: number of processes, at least 1.
+        work: serves, and returns an exit code. It must handle SIGTERM. Its arguments are the number of its place, from
+            0, and the function to call when it can serve. A replacement gets the number of the dead process.
+        serving: called once, when the first process is ready.
+        say: called with a sentence about each process that ended by itself.
 
     Returns:
-        An exit code: 0 after a signal; a process's own if it ended before any was ready.
+        An exit code: 0 after a signal; that of a process which ended before any was ready.
     """
     return _Parent(count, work, serving, say).run()
 
 
 @dataclass(slots=True)
 class _Place:
-    """One of so many, and the process that fills it. Instants are those of `time.monotonic`.
+    """A place for one process. Instants are those of `time.monotonic`.
 
     Attributes:
         number: from 0.
-        pid: None: it is empty.
-        reports: the end of a pipe: a byte comes from the process when it is ready, and the pipe's end with its own.
-        ready_at: None: not yet.
-        pause_seconds: how long it was left empty the last time.
-        due_at: when an empty one is filled.
+        pid: of its process. None: the place is empty.
+        reports: reads a pipe from the process: a byte when it is ready, end of file when it ends.
+        ready_at: None: not ready yet.
+        pause_seconds: how long the place was empty the last time.
+        due_at: when to fill an empty place.
     """
 
     number: int
@@ -81,9 +82,9 @@ class _Parent:
         self._has_served = False
         self._is_stopping = False
         self._exit_code = 0
-        # The children read the lifeline, whose end tells them that the parent is gone, however it went.
+        # The children read the lifeline. It ends when the parent ends, even if the parent is killed.
         self._lifeline, self._lifeline_end = os.pipe()
-        # A signal writes to the other pipe, so that no pause is slept to its end.
+        # A signal writes to this pipe, which ends a pause at once.
         self._signals, self._signals_end = os.pipe()
         os.set_blocking(self._signals_end, False)
 
@@ -101,7 +102,9 @@ class _Parent:
         self._is_stopping = True
         for place in self._places:
             if place.pid is not None:
-                os.kill(place.pid, signal.SIGTERM)  # not waited for yet, so the number is still its own
+                os.kill(
+                    place.pid, signal.SIGTERM
+                )  # not waited for yet, so the pid cannot belong to another process
         with contextlib.suppress(BlockingIOError):
             os.write(self._signals_end, b".")
 
@@ -126,11 +129,11 @@ class _Parent:
                     if not self._has_served:
                         raise
                     self._say(
-                        f"no process could be started ({error.strerror}): tried again{self._pause(place)}"
+                        f"could not start a process ({error.strerror}): trying again{self._pause(place)}"
                     )
 
     def _reported(self, filled: list[_Place]) -> list[_Place]:
-        """Wait for a report, a signal, or until an empty place is to be filled."""
+        """Wait for a report, a signal, or the time to fill an empty place."""
         due = [place.due_at for place in self._places if place.pid is None and not self._is_stopping]
         seconds = max(0.0, min(due) - time.monotonic()) if due else None
         descriptors = [self._signals, *(place.reports for place in filled)]
@@ -143,10 +146,10 @@ class _Parent:
         sys.stderr.flush()
         place.ready_at = None
         place.reports, reports_end = os.pipe()
-        # No signal in between: a child with its parent's handler would pass it on instead of ending.
+        # Block signals: a child that still has the parent's handler would pass a signal on instead of ending.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
-            # A signal may have come since the last look.
+            # A signal may have come since the last check.
             if not self._is_stopping:
                 pid = os.fork()
                 if pid == 0:
@@ -179,10 +182,14 @@ class _Parent:
             return
         how = f"exit code {code}" if code >= 0 else f"signal {-code}"
         what = "ended" if place.ready_at is not None else "could not start"
-        self._say(f"process {pid} {what} ({how}): another takes its place{self._pause(place)}")
+        self._say(f"process {pid} {what} ({how}): replacing it{self._pause(place)}")
 
     def _pause(self, place: _Place) -> str:
-        """Leave the place empty for a while if its process was none that had served; in words."""
+        """Leave the place empty for a while if its process did not serve for long.
+
+        Returns:
+            The pause for a sentence, such as " in 0.1 s". Empty: no pause.
+        """
         now = time.monotonic()
         if place.ready_at is not None and now - place.ready_at >= STEADY_SECONDS:
             place.pause_seconds = 0.0
@@ -193,10 +200,10 @@ class _Parent:
 
 
 def _run_and_exit(work: Callable[[Ready], int], lifeline: int, lifeline_end: int, reports_end: int) -> None:
-    """The child: never comes back."""
+    """Run the child process. Never returns."""
     code = 1
     try:
-        # Ctrl-C reaches the whole group of the terminal: the parent passes it on.
+        # Ctrl-C reaches all processes of the terminal. The children wait for the parent's SIGTERM.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -207,7 +214,7 @@ def _run_and_exit(work: Callable[[Ready], int], lifeline: int, lifeline_end: int
             os.write(reports_end, b".")
 
         code = work(ready)
-    except BaseException:  # noqa: BLE001 - nothing above it may run twice
+    except BaseException:  # noqa: BLE001 - the parent's code above must not run in the child
         traceback.print_exc()
     finally:
         sys.stdout.flush()

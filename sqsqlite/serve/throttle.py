@@ -1,4 +1,4 @@
-"""A limit to the requests of each account: what is beyond it is answered RequestThrottled, and SDKs try again."""
+"""A limit on the requests of each account. Beyond it the answer is RequestThrottled, and SDKs try again."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Bucket:
-    """Fills by so many tokens a second, up to a second's worth, and at least to one."""
+    """A token bucket. It holds the tokens of one second, but at least one."""
 
     def __init__(self, per_second: float, now: float) -> None:
         self._per_second = per_second
@@ -24,7 +24,7 @@ class _Bucket:
         self._filled_at = now
 
     def take(self, now: float) -> bool:
-        """A token, if there is one."""
+        """Take a token. False: the bucket is empty."""
         added = (now - self._filled_at) * self._per_second
         self._tokens = min(self._capacity, self._tokens + added)
         self._filled_at = now
@@ -35,11 +35,11 @@ class _Bucket:
 
 
 class Throttled:
-    """Access that each account has so often a second, in one process. A batch is one request.
+    """Wraps an access, and limits the rate of each account in this process. A batch counts as one request.
 
     Args:
-        access: who may do what. A request that it refuses takes nothing from its account.
-        per_second: requests, more than 0. A second's worth may come at once.
+        access: who may do what. Requests that it refuses do not count.
+        per_second: requests per second, more than 0. The requests of one second may come at once.
         now: seconds of a clock that never goes back.
     """
 
@@ -52,15 +52,15 @@ class Throttled:
         self._buckets: dict[str, _Bucket] = {}
 
     def needs_digest(self, exchange: "Exchange") -> bool:
-        """As the access below."""
+        """The wrapped access decides."""
         return self._access.needs_digest(exchange)
 
     def authenticate(self, exchange: "Exchange") -> "Identity":
-        """Who it is from.
+        """Authenticate the caller, then count the request.
 
         Raises:
-            RequestThrottled: the account has asked too often.
-            SQSError: as the access below raises.
+            RequestThrottled: the account has sent too many requests.
+            SQSError: the wrapped access refuses the request.
         """
         identity = self._access.authenticate(exchange)
         now = self._now()
@@ -69,22 +69,22 @@ class Throttled:
             bucket = self._buckets[identity.account_id] = _Bucket(self._per_second, now)
         if not bucket.take(now):
             raise RequestThrottled(
-                f"Rate exceeded: account {identity.account_id} is served {self._per_second:g} requests a second."
+                f"Rate exceeded: account {identity.account_id} may send {self._per_second:g} requests per second."
             )
         return identity
 
     def check_key(self, exchange: "Exchange") -> None:
-        """As the access below."""
+        """The wrapped access decides."""
         self._access.check_key(exchange)
 
     def authorize(
         self, exchange: "Exchange", identity: "Identity", request: "Request", caller: "Caller"
     ) -> "Caller":
-        """As the access below."""
+        """The wrapped access decides."""
         return self._access.authorize(exchange, identity, request, caller)
 
     def authorize_move(
         self, exchange: "Exchange", identity: "Identity", request: "StartMessageMoveTask", caller: "Caller"
     ) -> None:
-        """As the access below."""
+        """The wrapped access decides."""
         self._access.authorize_move(exchange, identity, request, caller)

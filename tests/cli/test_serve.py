@@ -341,7 +341,7 @@ def test_processes_share_a_port_and_a_dead_one_is_replaced(path, sqs):
         until_started(server, 2)
         first, second = children(server.process.pid, 2)
         os.kill(first, signal.SIGKILL)
-        server.until_said(rf"process {first} ended \(signal 9\): another takes its place")
+        server.until_said(rf"process {first} ended \(signal 9\): replacing it")
         until_started(server, 3)
         for number in range(20):
             server.client().send_message(QueueUrl="orders", MessageBody=str(number))
@@ -384,7 +384,7 @@ def test_process_that_takes_anothers_place_makes_no_file(path, sqs):
         first, second = children(server.process.pid, 2)
         moved = path.rename(path.with_name("moved.db"))
         os.kill(first, signal.SIGKILL)
-        server.until_said(r"process \d+ could not start \(exit code 1\): another takes its place in 0\.2 s")
+        server.until_said(r"process \d+ could not start \(exit code 1\): replacing it in 0\.2 s")
         server.until_said(r"NoSuchFile")
         assert not path.exists()
         # The other one goes on, and knows its queue.

@@ -57,7 +57,7 @@ class Supervised:
     def pause(self, what):
         """The pause in seconds that it says, when a process ended so."""
         said = self.line()
-        found = re.fullmatch(rf"process \d+ {what}: another takes its place in ([\d.]+) s", said)
+        found = re.fullmatch(rf"process \d+ {what}: replacing it in ([\d.]+) s", said)
         assert found, said
         return float(found[1])
 
