@@ -9,20 +9,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from sqsqlite.access.access import Access
 from sqsqlite.access.exchange import TARGET, TRACE_ID, Exchange
 from sqsqlite.access.failures import InternalFailure
+from sqsqlite.access.identity import Identity
 from sqsqlite.access.signature import digest_of
 from sqsqlite.actions import queue_rows
 from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract.message_attributes import TRACE_HEADER, MessageAttributeValue
 from sqsqlite.contract.names import queue_name
-from sqsqlite.contract.requests import ReceiveMessage, SendMessage, StartMessageMoveTask
+from sqsqlite.contract.requests import ReceiveMessage, Request, SendMessage, StartMessageMoveTask
+from sqsqlite.contract.responses import ReceiveMessageResponse, Response
 from sqsqlite.contract.shapes import ACTIONS
 from sqsqlite.errors import InvalidAction, QueueDoesNotExist, SQSError, StoreError
 from sqsqlite.serve.budget import Budget, Share
 from sqsqlite.serve.client import LONG_BYTES, Disconnected, HttpClient, LongBodies, Receive, read_body
 from sqsqlite.serve.json_protocol import JsonProtocol
+from sqsqlite.serve.metrics import Metrics
 from sqsqlite.serve.operations import Operations
+from sqsqlite.serve.pages import MonitoringPages
 from sqsqlite.serve.protocol import (
     FAILED,
     IS_GONE,
@@ -38,12 +43,6 @@ from sqsqlite.serve.protocol import (
 from sqsqlite.serve.query_protocol import QueryProtocol, unknown_operation
 
 if TYPE_CHECKING:
-    from sqsqlite.access.access import Access
-    from sqsqlite.access.identity import Identity
-    from sqsqlite.contract.requests import Request
-    from sqsqlite.contract.responses import ReceiveMessageResponse, Response
-    from sqsqlite.serve.metrics import Metrics
-    from sqsqlite.serve.pages import MonitoringPages
     from sqsqlite.store.store import Store
 
 Scope = MutableMapping[str, Any]
@@ -71,10 +70,10 @@ class HttpApplication:
     def __init__(
         self,
         store: "Store",
-        access: "Access",
-        pages: "MonitoringPages",
+        access: Access,
+        pages: MonitoringPages,
         base_url: str | None,
-        metrics: "Metrics",
+        metrics: Metrics,
         observers: Sequence[Observe],
         budget: Budget,
         texts: Budget,
@@ -219,7 +218,7 @@ class HttpApplication:
 
     async def _admit(
         self, protocol: WireProtocol, exchange: Exchange, client: HttpClient
-    ) -> "tuple[type[Request], Identity]":
+    ) -> tuple[type[Request], Identity]:
         """Find the action, and authenticate the caller.
 
         If access keys are in force, a request is not parsed and does not wait for memory before its signature has been
@@ -235,7 +234,7 @@ class HttpApplication:
         await self._bodies.work(body, client, protocol.check_size, exchange, self._store.settings.limits)
         return kind or self._kind(protocol, exchange), identity
 
-    def _kind(self, protocol: WireProtocol, exchange: Exchange) -> "type[Request]":
+    def _kind(self, protocol: WireProtocol, exchange: Exchange) -> type[Request]:
         action = protocol.action(exchange)
         if not action and protocol is self._query:
             raise _NoAction
@@ -246,7 +245,7 @@ class HttpApplication:
         exchange.action = action
         return kind
 
-    async def _execute(self, request: "Request", caller: Caller, client: HttpClient) -> "Response":
+    async def _execute(self, request: Request, caller: Caller, client: HttpClient) -> Response:
         assert self._operations is not None
         if isinstance(request, ReceiveMessage):
             client.forget_text()
@@ -257,7 +256,7 @@ class HttpApplication:
             await self._operations.give_back(cast("ReceiveMessageResponse", response), request, caller)
         return response
 
-    def _caller(self, exchange: Exchange, identity: "Identity") -> Caller:
+    def _caller(self, exchange: Exchange, identity: Identity) -> Caller:
         host = exchange.header(b"host") or "localhost"
         base_url = self._base_url or f"{exchange.scheme}://{host}"
         return Caller(identity.account_id, None, base_url)
@@ -267,9 +266,9 @@ class HttpApplication:
         protocol: WireProtocol,
         exchange: Exchange,
         client: HttpClient,
-        kind: "type[Request]",
+        kind: type[Request],
         caller: Caller,
-    ) -> "Request":
+    ) -> Request:
         """Parse the request. Like SQS, report a missing queue of the caller before any other fault of the request."""
         try:
             limits = self._store.settings.limits
@@ -308,7 +307,7 @@ def _by_name(headers: Headers) -> dict[bytes, bytes]:
     return found
 
 
-def _traced(exchange: Exchange, request: "Request") -> "Request":
+def _traced(exchange: Exchange, request: Request) -> Request:
     """Like SQS, copy the HTTP header X-Amzn-Trace-Id to AWSTraceHeader of a message that has none."""
     trace = exchange.header(TRACE_ID)
     if not trace or not isinstance(request, SendMessage) or request.message_system_attributes:
@@ -317,7 +316,7 @@ def _traced(exchange: Exchange, request: "Request") -> "Request":
     return msgspec.structs.replace(request, message_system_attributes={TRACE_HEADER: value})
 
 
-def _queue_of(request: "Request") -> str:
+def _queue_of(request: Request) -> str:
     """The name of the request's queue, empty if it has none."""
     named: str = getattr(request, "queue_url", "") or getattr(request, "queue_name", "")
     try:

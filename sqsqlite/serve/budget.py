@@ -11,13 +11,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from types import TracebackType
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from sqsqlite.contract.message_attributes import MessageAttributeValue
-    from sqsqlite.contract.responses import Message, ReceiveMessageResponse
+from sqsqlite.contract.message_attributes import MessageAttributeValue
+from sqsqlite.contract.responses import Message, ReceiveMessageResponse
 
 SHORT_BYTES = 256 * 1024
 """Shares up to this size are short. Some of the budget is for short shares only."""
@@ -139,7 +137,7 @@ class Share:
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        trace: "TracebackType | None",
+        trace: TracebackType | None,
     ) -> None:
         self.release()
 
@@ -163,7 +161,7 @@ class Share:
         self.hold(0)
         return NoRoom(size_bytes)
 
-    def hold_messages(self, response: "ReceiveMessageResponse", longest_bytes: int) -> None:
+    def hold_messages(self, response: ReceiveMessageResponse, longest_bytes: int) -> None:
         """Hold what the claimed messages take until their answer is made.
 
         Args:
@@ -181,7 +179,7 @@ class Share:
         """Hold exactly this much from now on."""
         self._budget.hold(self, size_bytes)
 
-    async def until_held(self, size_bytes: int, gone: "Callable[[], asyncio.Future[None]]") -> bool:
+    async def until_held(self, size_bytes: int, gone: Callable[[], asyncio.Future[None]]) -> bool:
         """Hold this much, but at most the whole budget. Wait for it if necessary.
 
         Args:
@@ -217,17 +215,17 @@ def _ignore() -> None:
     pass
 
 
-def _end(waiting: "asyncio.Future[None]") -> None:
+def _end(waiting: asyncio.Future[None]) -> None:
     if not waiting.done():
         waiting.set_result(None)
 
 
-def _size_of(message: "Message") -> int:
+def _size_of(message: Message) -> int:
     """Bytes in Python's memory: a text with a character beyond Latin-1 takes two or four bytes per character."""
     size = sys.getsizeof(message.body) + _AROUND_BYTES
     attributes = message.message_attributes
     return size if attributes is None else size + sum(map(_size_of_attribute, attributes.values()))
 
 
-def _size_of_attribute(value: "MessageAttributeValue") -> int:
+def _size_of_attribute(value: MessageAttributeValue) -> int:
     return _AROUND_BYTES + sys.getsizeof(value.string_value) + sys.getsizeof(value.binary_value)

@@ -75,7 +75,7 @@ class HttpClient:
         self._text = text
         self._watch: asyncio.Task[None] | None = None
 
-    def gone(self) -> "asyncio.Future[None]":
+    def gone(self) -> asyncio.Future[None]:
         """Watch the connection. The future ends when the client closes it. Only waits longer than a commit need it."""
         if self._watch is None:
             self._watch = asyncio.ensure_future(self._until_gone())

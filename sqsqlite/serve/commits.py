@@ -27,7 +27,7 @@ BATCH_BYTES = 8 * 1024 * 1024
 
 class _Submitted(NamedTuple):
     call: Call
-    future: "asyncio.Future[Any]"
+    future: asyncio.Future[Any]
     size_bytes: int
 
 
@@ -56,7 +56,7 @@ class Commits:
 
     def submit(
         self, operation: Callable[..., Any], *arguments: Any, size_bytes: int = 0
-    ) -> "asyncio.Future[Any]":
+    ) -> asyncio.Future[Any]:
         """Run `operation(tx, *arguments)` in a transaction.
 
         Args:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from sqsqlite.access.access import Access
 from sqsqlite.access.hosts import Hosts
 from sqsqlite.access.key_file import KeyFile
 from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.access.latch import Latch
+from sqsqlite.api.connect import SQS
 from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.budget import Budget
 from sqsqlite.serve.connections import HttpLimits, Shared, room_for
@@ -24,8 +26,6 @@ from sqsqlite.serve.protocol import Observe, Served
 from sqsqlite.serve.throttle import Throttled
 
 if TYPE_CHECKING:
-    from sqsqlite.access.access import Access
-    from sqsqlite.api.connect import SQS
     from sqsqlite.store.store import Store
 
 __all__ = ["Endpoint", "EndpointOptions", "Ready", "Server", "Unprotected", "supervise"]
@@ -86,7 +86,7 @@ class Server:
         self,
         store: "Store",
         options: EndpointOptions,
-        access: "Access | None" = None,
+        access: Access | None = None,
         listener: socket.socket | None = None,
         metrics: Metrics | None = None,
         log: TextIO | None = None,
@@ -220,7 +220,7 @@ class Endpoint:
         scheme = "http" if self._options.tls_certificate is None else "https"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
-    def server(self, sqs: "SQS", place: int = 0, log: TextIO | None = None) -> Server:
+    def server(self, sqs: SQS, place: int = 0, log: TextIO | None = None) -> Server:
         """Make the server of this process.
 
         Its `run()` serves until another thread or a signal handler calls its `stop()`.

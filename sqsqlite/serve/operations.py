@@ -7,15 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import dispatch
+from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract import requests
+from sqsqlite.contract.requests import Request
+from sqsqlite.contract.responses import ReceiveMessageResponse, Response
 from sqsqlite.serve.client import HttpClient
 from sqsqlite.serve.commits import Commits
 from sqsqlite.serve.polls import Polls
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.queue_rows import Caller
-    from sqsqlite.contract.requests import Request
-    from sqsqlite.contract.responses import ReceiveMessageResponse, Response
     from sqsqlite.store.store import Store
 
 _READERS = 4
@@ -39,7 +39,7 @@ class Operations:
         # One thread: slow reads delay only other slow reads.
         self._slow_reader = ThreadPoolExecutor(1, thread_name_prefix="sqsqlite-slow-read")
 
-    async def execute(self, request: "Request", caller: "Caller", client: HttpClient) -> "Response":
+    async def execute(self, request: Request, caller: Caller, client: HttpClient) -> Response:
         """Execute a request, and report it to the store's observers.
 
         Raises:
@@ -55,7 +55,7 @@ class Operations:
         dispatch.tell(self.store, request, response, None, time.perf_counter() - started)
         return response  # type: ignore[no-any-return]
 
-    async def _execute(self, request: "Request", caller: "Caller", client: HttpClient) -> Any:
+    async def _execute(self, request: Request, caller: Caller, client: HttpClient) -> Any:
         kind = type(request)
         operation = dispatch.WRITES.get(kind)
         if operation is not None:
@@ -66,7 +66,7 @@ class Operations:
         return await loop.run_in_executor(self._readers, dispatch.execute_read, self.store, request, caller)
 
     async def give_back(
-        self, response: "ReceiveMessageResponse", request: "requests.ReceiveMessage", caller: "Caller"
+        self, response: ReceiveMessageResponse, request: requests.ReceiveMessage, caller: Caller
     ) -> None:
         """Make the messages of a receive visible again, because its client has disconnected."""
         await self._polls.give_back(response, request, caller)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sqsqlite.access.exchange import Exchange
 from sqsqlite.access.hosts import Hosts
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.operators.inspect import touch
@@ -13,7 +14,6 @@ from sqsqlite.serve.metrics import CONTENT_TYPE, Metrics, QueueGauges, gauge
 from sqsqlite.serve.protocol import Answer
 
 if TYPE_CHECKING:
-    from sqsqlite.access.exchange import Exchange
     from sqsqlite.store.store import Store
 
 _TEXT = b"text/plain; charset=utf-8"
@@ -47,7 +47,7 @@ class MonitoringPages:
         self._hosts = hosts or Hosts()
         self._queues = QueueGauges(store, elapsed)
 
-    async def find(self, exchange: "Exchange") -> Answer | None:
+    async def find(self, exchange: Exchange) -> Answer | None:
         """The page that the request asks for. None: the request is for SQS."""
         if exchange.method == "POST":
             return None
@@ -57,14 +57,14 @@ class MonitoringPages:
             return await self._metrics(exchange)
         return _answer(exchange, 405, "Actions need GET or POST.\n") if exchange.method == "HEAD" else None
 
-    async def _health(self, exchange: "Exchange") -> Answer:
+    async def _health(self, exchange: Exchange) -> Answer:
         try:
             await asyncio.to_thread(touch, self._store)
         except SQSQLiteError:
             return _answer(exchange, 503, "The file can't be read.\n")
         return _answer(exchange, 200, "ok\n")
 
-    async def _metrics(self, exchange: "Exchange") -> Answer:
+    async def _metrics(self, exchange: Exchange) -> Answer:
         if not self._metrics_for_all:
             if not _is_from_here(exchange.client_address):
                 return _answer(exchange, 403, "Only programs on this machine may read the metrics.\n")
@@ -98,7 +98,7 @@ def _is_from_here(address: str | None) -> bool:
         return False
 
 
-def _answer(exchange: "Exchange", status: int, text: str, content_type: bytes = _TEXT) -> Answer:
+def _answer(exchange: Exchange, status: int, text: str, content_type: bytes = _TEXT) -> Answer:
     body = text.encode()
     headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
     if status == 405:

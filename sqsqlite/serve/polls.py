@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 
 from sqsqlite.access.failures import ServiceUnavailable
 from sqsqlite.actions import receive, visibility
+from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract import requests
+from sqsqlite.contract.requests import ReceiveMessage
 from sqsqlite.contract.responses import ReceiveMessageResponse
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.serve.alarm import Alarm
-from sqsqlite.serve.budget import NoRoom
+from sqsqlite.serve.budget import NoRoom, Share
 from sqsqlite.serve.client import HttpClient
+from sqsqlite.serve.commits import Commits
 from sqsqlite.store.wake import Waiter
 
 if TYPE_CHECKING:
-    from sqsqlite.actions.queue_rows import Caller
-    from sqsqlite.contract.requests import ReceiveMessage
-    from sqsqlite.serve.budget import Share
-    from sqsqlite.serve.commits import Commits
     from sqsqlite.store.store import Store
     from sqsqlite.store.transaction import Transaction
 
@@ -42,7 +41,7 @@ _NO_ROOM = (
 class Poll:
     """One ReceiveMessage that waits until the instant `until`, in milliseconds since 1970 UTC."""
 
-    def __init__(self, request: "ReceiveMessage", caller: "Caller", client: HttpClient, until: int) -> None:
+    def __init__(self, request: ReceiveMessage, caller: Caller, client: HttpClient, until: int) -> None:
         self.request = request
         self.caller = caller
         self.client = client
@@ -221,7 +220,7 @@ class Polls:
         is_closing: no poll waits any more.
     """
 
-    def __init__(self, store: "Store", commits: "Commits", waiting: Callable[[int], object]) -> None:
+    def __init__(self, store: "Store", commits: Commits, waiting: Callable[[int], object]) -> None:
         self.store = store
         self.lines: dict[int, _Line] = {}
         self._waiting = waiting
@@ -231,7 +230,7 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def receive(
-        self, request: "ReceiveMessage", caller: "Caller", client: HttpClient
+        self, request: ReceiveMessage, caller: Caller, client: HttpClient
     ) -> ReceiveMessageResponse:
         """Receive messages, and wait for them as long as the request or its queue says.
 
@@ -299,8 +298,8 @@ class Polls:
             line.kicked.set()
 
     def _submit(
-        self, is_over: Callable[[], bool], share: "Share", request: "ReceiveMessage", caller: "Caller"
-    ) -> "asyncio.Future[tuple[ReceiveMessageResponse, int | None] | NoRoom | None]":
+        self, is_over: Callable[[], bool], share: Share, request: ReceiveMessage, caller: Caller
+    ) -> asyncio.Future[tuple[ReceiveMessageResponse, int | None] | NoRoom | None]:
         return self._commits.submit(_claim_unless, is_over, share, request, caller)
 
     async def claim(self, poll: Poll, line: _Line) -> tuple[bool, int | None]:
@@ -342,7 +341,7 @@ class Polls:
         return True, None
 
     async def give_back(
-        self, response: ReceiveMessageResponse, request: "ReceiveMessage", caller: "Caller"
+        self, response: ReceiveMessageResponse, request: ReceiveMessage, caller: Caller
     ) -> None:
         """Make messages visible again whose client disconnected while they were claimed.
 
@@ -384,9 +383,9 @@ class Polls:
 def _claim_unless(
     tx: "Transaction",
     is_over: Callable[[], bool],
-    share: "Share",
-    request: "ReceiveMessage",
-    caller: "Caller",
+    share: Share,
+    request: ReceiveMessage,
+    caller: Caller,
 ) -> tuple[ReceiveMessageResponse, int | None] | NoRoom | None:
     """Claim messages in a transaction, whose write lock may have taken long.
 

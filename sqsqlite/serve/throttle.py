@@ -2,16 +2,13 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from sqsqlite.access.access import Access
+from sqsqlite.access.exchange import Exchange
+from sqsqlite.access.identity import Identity
+from sqsqlite.actions.queue_rows import Caller
+from sqsqlite.contract.requests import Request, StartMessageMoveTask
 from sqsqlite.errors import RequestThrottled
-
-if TYPE_CHECKING:
-    from sqsqlite.access.access import Access
-    from sqsqlite.access.exchange import Exchange
-    from sqsqlite.access.identity import Identity
-    from sqsqlite.actions.queue_rows import Caller
-    from sqsqlite.contract.requests import Request, StartMessageMoveTask
 
 
 class _Bucket:
@@ -43,19 +40,17 @@ class Throttled:
         now: seconds of a clock that never goes back.
     """
 
-    def __init__(
-        self, access: "Access", per_second: float, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, access: Access, per_second: float, now: Callable[[], float] = time.monotonic) -> None:
         self._access = access
         self._per_second = per_second
         self._now = now
         self._buckets: dict[str, _Bucket] = {}
 
-    def needs_digest(self, exchange: "Exchange") -> bool:
+    def needs_digest(self, exchange: Exchange) -> bool:
         """The wrapped access decides."""
         return self._access.needs_digest(exchange)
 
-    def authenticate(self, exchange: "Exchange") -> "Identity":
+    def authenticate(self, exchange: Exchange) -> Identity:
         """Authenticate the caller, then count the request.
 
         Raises:
@@ -73,18 +68,16 @@ class Throttled:
             )
         return identity
 
-    def check_key(self, exchange: "Exchange") -> None:
+    def check_key(self, exchange: Exchange) -> None:
         """The wrapped access decides."""
         self._access.check_key(exchange)
 
-    def authorize(
-        self, exchange: "Exchange", identity: "Identity", request: "Request", caller: "Caller"
-    ) -> "Caller":
+    def authorize(self, exchange: Exchange, identity: Identity, request: Request, caller: Caller) -> Caller:
         """The wrapped access decides."""
         return self._access.authorize(exchange, identity, request, caller)
 
     def authorize_move(
-        self, exchange: "Exchange", identity: "Identity", request: "StartMessageMoveTask", caller: "Caller"
+        self, exchange: Exchange, identity: Identity, request: StartMessageMoveTask, caller: Caller
     ) -> None:
         """The wrapped access decides."""
         self._access.authorize_move(exchange, identity, request, caller)
