@@ -1,4 +1,4 @@
-"""HTTP's limits, and accepting connections within them.
+"""Accepting connections within their limit, and the state that they share.
 
 Each connection counts from the moment it is accepted, during its TLS handshake too. Each takes a file descriptor, and
 some descriptors stay free for SQLite, which must open the queues' files.
@@ -12,50 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sqsqlite.serve.budget import Budget
-
-
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
-    """The server refuses a request beyond these limits and closes its connection. In parentheses: the HTTP status.
-
-    Attributes:
-        head_bytes: the request line and all headers together (431, or 414 for the line).
-        header_count: headers (431).
-        body_bytes: one body (413). The longest valid request, ten messages of 1 MiB in all, takes 6 MiB if each
-            character is escaped.
-        head_seconds: from the first byte of a request, or the start of the connection, to the end of the headers (408).
-            A TLS handshake has the same time; the server then closes the connection.
-        body_seconds: from the end of the headers to the end of the body (408).
-        idle_seconds: the server closes a connection that has had no request for this long.
-        unread_seconds: the server drops a client that has read nothing of its answer for this long.
-        pipelined: requests on one connection that wait for an earlier answer (400 to the next).
-        connections: accepted at the same time (503 to the next; if many come, the server closes the rest unanswered).
-        short_bytes: bytes of bodies that each connection may hold without counting towards `bodies_bytes`.
-        bodies_bytes: all bodies together. Beyond it the server refuses the body that began to arrive first (503), so
-            slow senders cannot keep others out.
-        texts_bytes: the parsed contents of bodies, until the answers are made. Beyond it requests wait in line.
-        answers_bytes: received messages and their answers, until the clients have read them. Beyond it receives wait in
-            line, and the server refuses them (503) when their waiting time is over.
-        unread_bytes: written answers that clients have not read. Beyond it the server drops the client that has read
-            nothing for longest.
-        scarce_seconds: replaces `unread_seconds` while receives wait in line for memory.
-    """
-
-    head_bytes: int = 32 * 1024
-    header_count: int = 100
-    body_bytes: int = 8 * 1024 * 1024
-    head_seconds: float = 10
-    body_seconds: float = 60
-    idle_seconds: float = 75
-    unread_seconds: float = 60
-    pipelined: int = 16
-    connections: int = 5_000
-    short_bytes: int = 64 * 1024
-    bodies_bytes: int = 192 * 1024 * 1024
-    texts_bytes: int = 64 * 1024 * 1024
-    answers_bytes: int = 128 * 1024 * 1024
-    unread_bytes: int = 128 * 1024 * 1024
-    scarce_seconds: float = 10
+from sqsqlite.serve.http_rules import HttpLimits
 
 
 @dataclass(slots=True)

@@ -16,8 +16,9 @@ from sqsqlite.access.latch import Latch
 from sqsqlite.api.connect import SQS
 from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.budget import Budget
-from sqsqlite.serve.connections import HttpLimits, Shared, room_for
+from sqsqlite.serve.connections import Shared, room_for
 from sqsqlite.serve.http_protocol import HttpServer
+from sqsqlite.serve.http_rules import HttpLimits
 from sqsqlite.serve.logs import Log
 from sqsqlite.serve.metrics import Metrics, shared_counts
 from sqsqlite.serve.pages import MonitoringPages

@@ -1,15 +1,10 @@
-"""HTTP/1.1 by uvicorn and httptools, within limits of size and time. Each request has only one reading.
+"""HTTP/1.1 by uvicorn and httptools, within limits of size and time.
 
-This module alone depends on the private parts of uvicorn and httptools.
-
-llhttp, the parser in httptools, refuses much that two programs could read differently: Content-Length together with
-Transfer-Encoding, either of them twice, bad chunk sizes, bare line feeds, folded headers, control characters. This
-module refuses the rest. Source: RFC 9112, sections 3 (request line and Host), 6 (bodies) and 9 (connections).
+This module alone depends on the private parts of uvicorn and httptools. `http_rules` says what a request may look like.
 """
 
 import asyncio
 import contextlib
-import re
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -26,6 +21,7 @@ from uvicorn.server import ServerState
 
 from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.connections import Acceptor, Shared
+from sqsqlite.serve.http_rules import Head, Refusal, body_too_long, head_too_long
 from sqsqlite.serve.protocol import IS_GONE, UNTIL_READ, WRITE_WHOLE, Answer
 
 GRACE_SECONDS = 10.0
@@ -39,20 +35,6 @@ _COPIED_BYTES = 64 * 1024
 # Seconds for a client that is still sending to read its refusal.
 _LINGER_SECONDS = 2
 _NO_ROOM = (503, "Too many long requests are being sent at the same time.")
-_METHODS = ("GET", "POST", "HEAD")
-# If one of these came twice, two programs could read different values.
-_ONCE = (
-    b"authorization",
-    b"content-type",
-    b"expect",
-    b"host",
-    b"transfer-encoding",
-    b"x-amz-date",
-    b"x-amz-security-token",
-    b"x-amz-target",
-)
-_is_host = re.compile(rb"([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?").fullmatch
-_match_absolute = re.compile(rb"https?://([^/?#]*)(/[^?#]*)?(.*)", re.IGNORECASE | re.DOTALL).fullmatch
 
 
 def write_whole(cycle: RequestResponseCycle, answer: Answer) -> bool:
@@ -115,7 +97,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._held_bytes = 0
         self._unanswered: deque[_Unanswered] = deque()  # the server works on the first
-        self._wrong: tuple[int, str] | None = None
+        self._refusal: Refusal | None = None
         self._is_over = False
         self._read: list[Callable[[], object]] = []  # called when the client has read its answer
         self._is_held_up = False  # the next request waits until the client reads its answer
@@ -148,14 +130,14 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass the data to the parser, which calls the methods below."""
-        if self._is_over or self._wrong is not None:
+        if self._is_over or self._refusal is not None:
             return
         self._unset_keepalive_if_required()
         steps_before = self._steps
         try:
             self._feed(data)
         except httptools.HttpParserError:
-            self._refuse(*self._wrong_or(400, "The request is not valid HTTP/1.1 (RFC 9112)."))
+            self._refuse_unparsed()
         else:
             # The parser reports headers and trailers only when they are complete. Endless ones are counted here. Data
             # that completes a step may also contain the end of something else, so it does not count.
@@ -163,7 +145,7 @@ class HttpProtocol(HttpToolsProtocol):
             if self._head_bytes > self._limits.head_bytes or (
                 self._in_head and len(self.url) > self._limits.head_bytes
             ):
-                self._refuse(*self._head_too_long())
+                self._refuse(*head_too_long(self.url, self.headers, self._limits))
             if self._due is None and self._is_answered:
                 # Empty lines before a request do not begin one.
                 self._due = self.loop.time() + self._limits.head_seconds
@@ -270,9 +252,9 @@ class HttpProtocol(HttpToolsProtocol):
         """Refuse the request, or begin to execute it."""
         if self._is_upgrade:
             return  # the parser gets this head again, see `_feed`
-        self._wrong = self._what_is_wrong()
-        if self._wrong is not None:
-            raise ValueError(self._wrong)
+        self._refusal = self._check_head()
+        if self._refusal is not None:
+            raise ValueError(self._refusal)
         super().on_headers_complete()
         cycle = self.cycle
         self._unanswered.append(_Unanswered(cycle))
@@ -293,13 +275,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._steps += 1
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
-            self._wrong = self._body_too_long()
+            self._refusal = body_too_long(self._limits)
         elif not self._is_answered:
             self._unanswered[-1].body_bytes += len(body)
             self._hold(len(body))
             self._make_room()
-        if self._wrong is not None:
-            raise ValueError(self._wrong)
+        if self._refusal is not None:
+            raise ValueError(self._refusal)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -322,8 +304,8 @@ class HttpProtocol(HttpToolsProtocol):
     def _go_on(self) -> None:
         is_last = not self.pipeline
         super().on_response_complete()
-        if is_last and self._wrong is not None:
-            self._end(*self._wrong)
+        if is_last and self._refusal is not None:
+            self._end(*self._refusal)
 
     @property
     def _is_upgrade(self) -> bool:
@@ -336,84 +318,23 @@ class HttpProtocol(HttpToolsProtocol):
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is None or cycle.response_complete
 
-    # --- Checks of the head
-
-    def _wrong_or(self, status: int, reason: str) -> tuple[int, str]:
-        """The refusal that a method above chose, or else this one."""
-        return self._wrong or (status, reason)
-
-    def _what_is_wrong(self) -> tuple[int, str] | None:
-        """Status and reason of a refusal. None: the head is valid.
-
-        Puts the host of an absolute URL into the Host header.
-        """
-        headers = self.headers
-        named = dict(headers)
-        method = self.parser.get_method().decode("ascii")
-        version = self.parser.get_http_version()
-        if version not in ("1.1", "1.0"):
-            return 400, "This server supports only HTTP/1.1 and HTTP/1.0."
-        if method not in _METHODS:
-            return 405, f"Only {', '.join(_METHODS)} are allowed."
-        size = len(self.url) + sum(len(name) + len(value) for name, value in headers) + 4 * len(headers)
-        if size > self._limits.head_bytes or len(headers) > self._limits.header_count:
-            return self._head_too_long()
-        if len(named) != len(headers):
-            names = [name for name, _ in headers]
-            for name in _ONCE:
-                if names.count(name) > 1:
-                    return 400, f"The header {name.decode()} was sent twice."
-        if len(self.pipeline) >= self._limits.pipelined:
-            return 400, "Too many requests were sent without waiting for their answers."
-        return self._wrong_address(named, version) or self._wrong_framing(named, version)
-
-    def _wrong_address(self, named: dict[bytes, bytes], version: str) -> tuple[int, str] | None:
-        if not self.url.startswith(b"/"):
-            found = _match_absolute(self.url)
-            if found is None:
-                return 400, "The request target is not a path or an http URL."
-            self.url = (found[2] or b"/") + found[3]
-            named[b"host"] = found[1]
-            self.headers[:] = [(name, value) for name, value in self.headers if name != b"host"]
-            self.headers.append((b"host", found[1]))
-        host = named.get(b"host")
-        if host is None:
-            return (400, "The header host is missing.") if version == "1.1" else None
-        # Queue URLs contain the host.
-        return (
-            None
-            if _is_host(host)
-            else (400, "The header host is not a name or address with an optional port.")
+    def _check_head(self) -> Refusal | None:
+        """The refusal of the head, if it breaks a rule. Moves the host of an absolute URL into the headers."""
+        head = Head(
+            self.parser.get_method().decode("ascii"), self.parser.get_http_version(), self.url, self.headers
         )
-
-    def _wrong_framing(self, named: dict[bytes, bytes], version: str) -> tuple[int, str] | None:
-        if b"transfer-encoding" in named and (
-            version == "1.0" or named[b"transfer-encoding"].lower() != b"chunked"
-        ):
-            return 400, "The only transfer coding is chunked, in HTTP/1.1."
-        if b"expect" in named:
-            if named[b"expect"].lower() != b"100-continue":
-                return 417, "The only expectation is 100-continue."
-            self.expect_100_continue = True
-        length = named.get(b"content-length", b"0")
-        if len(length) > 15 or int(length) > self._limits.body_bytes:
-            return self._body_too_long()
-        return None
-
-    def _head_too_long(self) -> tuple[int, str]:
-        limits = self._limits
-        if not self.headers and len(self.url) > limits.head_bytes // 2:
-            return 414, f"The request's URL is longer than {limits.head_bytes} bytes."
-        return 431, f"There are more than {limits.head_bytes} bytes or {limits.header_count} headers."
-
-    def _body_too_long(self) -> tuple[int, str]:
-        return 413, f"The body is longer than {self._limits.body_bytes} bytes."
+        refusal = head.refusal(self._limits)
+        if refusal is None and len(self.pipeline) >= self._limits.pipelined:
+            refusal = 400, "Too many requests were sent without waiting for their answers."
+        self.url = head.url
+        self.expect_100_continue = head.expects_continue
+        return refusal
 
     # --- The end of the connection
 
     def _refuse(self, status: int, reason: str) -> None:
         """Answer earlier requests, then refuse this one, then close."""
-        self._wrong = (status, reason)
+        self._refusal = (status, reason)
         self._due = None
         cycle = self.cycle
         if self._is_answered:
@@ -429,6 +350,10 @@ class HttpProtocol(HttpToolsProtocol):
                 cycle.disconnected = True
                 cycle.message_event.set()
                 self._end(status, reason)
+
+    def _refuse_unparsed(self) -> None:
+        """The parser has stopped: refuse for the reason that a method above found, or else for bad syntax."""
+        self._refuse(*(self._refusal or (400, "The request is not valid HTTP/1.1 (RFC 9112).")))
 
     def _end(self, status: int, reason: str) -> None:
         if self._is_over or self.transport.is_closing():
@@ -472,7 +397,7 @@ class HttpProtocol(HttpToolsProtocol):
             oldest = next(iter(shared.receiving))
             if oldest is self:
                 # The parser is working on this body, so `on_body` raises the refusal.
-                self._wrong = _NO_ROOM
+                self._refusal = _NO_ROOM
                 return
             shared.receiving.pop(oldest)()
 

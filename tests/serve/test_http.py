@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sqsqlite.serve.connections import REFUSED_AT_ONCE, HttpLimits
+from sqsqlite.serve.connections import REFUSED_AT_ONCE
 from sqsqlite.serve.http_protocol import HttpProtocol
+from sqsqlite.serve.http_rules import HttpLimits
 from tests.clients.endpoint import make_certificates
 from tests.clients.tools import need
 from tests.serve.raw import FORM, HOST, LIST_QUEUES, Connection, ask, chunked, json_of, post
