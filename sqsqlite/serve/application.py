@@ -37,16 +37,17 @@ from sqsqlite.serve.protocol import (
     Headers,
     Observe,
     Served,
-    WireProtocol,
     failure_of,
 )
 from sqsqlite.serve.query_protocol import QueryProtocol, unknown_operation
+from sqsqlite.serve.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_Protocol = JsonProtocol | QueryProtocol
 
 # An error repeats this many characters of an unknown action's name. A form could send 8 MiB, and XML escapes make six
 # times as much of it.
@@ -65,6 +66,7 @@ class HttpApplication:
         observers: called within the loop after each answered request.
         budget: the memory for answers.
         texts: the memory for parsed requests, without their bodies.
+        rate_limit: None: no limit.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class HttpApplication:
         observers: Sequence[Observe],
         budget: Budget,
         texts: Budget,
+        rate_limit: RateLimit | None = None,
     ) -> None:
         self._store = store
         self._access = access
@@ -86,6 +89,7 @@ class HttpApplication:
         self._observers = observers
         self._budget = budget
         self._texts = texts
+        self._rate_limit = rate_limit
         self._operations: Operations | None = None
         self._bodies = LongBodies()
         self._json = JsonProtocol()
@@ -100,21 +104,16 @@ class HttpApplication:
         """Begin. Call it within the event loop of the requests."""
         self._operations = Operations(self._store, self._metrics.commits.observe, self._metrics.waits)
 
-    def end_waits(self) -> None:
-        """Answer the long polls now. New ones do not wait."""
-        assert self._operations is not None
-        self._operations.end_waits()
-
-    def give_up(self) -> None:
-        """Refuse the writes that have not begun, so `stop` does not wait for them."""
-        assert self._operations is not None
-        self._operations.give_up()
-
     async def stop(self) -> None:
         """Finish the submitted writes, and stop the threads."""
-        assert self._operations is not None
-        await self._operations.close()
+        await self.operations.close()
         self._bodies.close()
+
+    @property
+    def operations(self) -> Operations:
+        """Executes the requests. Exists after `start`."""
+        assert self._operations is not None
+        return self._operations
 
     @property
     def waiting(self) -> int:
@@ -180,7 +179,7 @@ class HttpApplication:
             observe(served)
 
     async def _answer(self, exchange: Exchange, client: HttpClient) -> Answer:
-        protocol: WireProtocol = self._json if TARGET in exchange.headers else self._query
+        protocol: _Protocol = self._json if TARGET in exchange.headers else self._query
         try:
             client.share.copies = protocol.copies
             kind, identity = await self._admit(protocol, exchange, client)
@@ -193,9 +192,8 @@ class HttpApplication:
             client.check = partial(self._access.authorize, exchange, identity, request, caller)
             caller = self._access.authorize(exchange, identity, request, caller)
             if isinstance(request, StartMessageMoveTask):
-                assert self._operations is not None
                 authorize_move = self._access.authorize_move
-                await self._operations.in_thread(authorize_move, exchange, identity, request, caller)
+                await self.operations.in_thread(authorize_move, exchange, identity, request, caller)
             return protocol.answer(exchange, kind, await self._execute(request, caller, client))
         except Disconnected:
             raise
@@ -217,7 +215,7 @@ class HttpApplication:
             del refusal
 
     async def _admit(
-        self, protocol: WireProtocol, exchange: Exchange, client: HttpClient
+        self, protocol: _Protocol, exchange: Exchange, client: HttpClient
     ) -> tuple[type[Request], Identity]:
         """Find the action, and authenticate the caller.
 
@@ -230,11 +228,13 @@ class HttpApplication:
         if len(body) > LONG_BYTES and self._access.needs_digest(exchange):
             exchange.digest = await self._bodies.work(body, client, digest_of, body)
         identity = self._access.authenticate(exchange)
+        if self._rate_limit is not None:
+            self._rate_limit.count(identity.account_id)
         await client.until_room_for_text()
         await self._bodies.work(body, client, protocol.check_size, exchange, self._store.settings.limits)
         return kind or self._kind(protocol, exchange), identity
 
-    def _kind(self, protocol: WireProtocol, exchange: Exchange) -> type[Request]:
+    def _kind(self, protocol: _Protocol, exchange: Exchange) -> type[Request]:
         action = protocol.action(exchange)
         if not action and protocol is self._query:
             raise _NoAction
@@ -246,14 +246,13 @@ class HttpApplication:
         return kind
 
     async def _execute(self, request: Request, caller: Caller, client: HttpClient) -> Response:
-        assert self._operations is not None
         if isinstance(request, ReceiveMessage):
             client.forget_text()
-        response = await self._operations.execute(request, caller, client)
+        response = await self.operations.execute(request, caller, client)
         # A client that has disconnected must not keep a lease.
         if isinstance(request, ReceiveMessage) and client.is_gone():
             # The client disconnected a moment ago. From here to the socket nothing waits.
-            await self._operations.give_back(cast("ReceiveMessageResponse", response), request, caller)
+            await self.operations.give_back(cast("ReceiveMessageResponse", response), request, caller)
         return response
 
     def _caller(self, exchange: Exchange, identity: Identity) -> Caller:
@@ -263,7 +262,7 @@ class HttpApplication:
 
     async def _read(
         self,
-        protocol: WireProtocol,
+        protocol: _Protocol,
         exchange: Exchange,
         client: HttpClient,
         kind: type[Request],

@@ -24,7 +24,7 @@ from sqsqlite.serve.metrics import Metrics, shared_counts
 from sqsqlite.serve.pages import MonitoringPages
 from sqsqlite.serve.processes import Ready, supervise
 from sqsqlite.serve.protocol import Observe, Served
-from sqsqlite.serve.throttle import Throttled
+from sqsqlite.serve.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -112,6 +112,7 @@ class Server:
             self._observers,
             budget,
             Budget(limits.texts_bytes),
+            None if options.rate_limit is None else RateLimit(options.rate_limit / options.processes),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = listener or _listen(options.host, options.port)
@@ -241,9 +242,7 @@ class Endpoint:
         )
         if not keyed.is_in_force:
             self._refuse_strangers()
-        limit = options.rate_limit
-        access: Access = keyed if limit is None else Throttled(keyed, limit / options.processes)
-        return Server(store, options, access, self._listener, Metrics(self._counts, place), log)
+        return Server(store, options, keyed, self._listener, Metrics(self._counts, place), log)
 
     def _refuse_strangers(self) -> None:
         if not _is_loopback(self._options.host):

@@ -478,13 +478,13 @@ class HttpServer(uvicorn.Server):
         """Answer the long polls, then wait for the other answers. Give up after `GRACE_SECONDS`."""
         for acceptor in self._acceptors:
             await acceptor.stop()
-        self._application.end_waits()
+        self._application.operations.end_waits()
         asyncio.get_running_loop().call_later(GRACE_SECONDS, self.give_up)
         await super().shutdown(sockets)
 
     def give_up(self) -> None:
         """Refuse writes that have not begun. Soon after, drop the clients that do not read their answers."""
-        self._application.give_up()
+        self._application.operations.give_up()
         asyncio.get_running_loop().call_later(_LAST_SECONDS, self._drop_connections)
 
     def _drop_connections(self) -> None:

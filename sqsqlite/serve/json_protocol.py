@@ -77,6 +77,7 @@ class JsonProtocol:
 
     # The text, its UTF-8, and a backslash before each byte of the UTF-8.
     copies = 4
+    """The most bytes of memory that one byte of a message takes while its answer is made."""
 
     @staticmethod
     def names_action_in_body(exchange: Exchange) -> bool:  # noqa: ARG004 - as Query's

@@ -1,14 +1,10 @@
-"""What the server and its two wire protocols share: answers, failures, and the facts about a finished request."""
+"""What the server and its two protocols share: HTTP answers, failures, and the facts about a finished request."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from sqsqlite.access.exchange import Exchange
 from sqsqlite.access.failures import InternalFailure, ServiceUnavailable
-from sqsqlite.contract.limits import Limits
-from sqsqlite.contract.requests import Request
-from sqsqlite.contract.responses import Response
 from sqsqlite.errors import Busy, DiskFull, SQSError, StoreClosed, StoreError
 
 Headers = list[tuple[bytes, bytes]]
@@ -35,45 +31,6 @@ class Answer(NamedTuple):
     status: int
     headers: Headers
     body: bytes
-
-
-class WireProtocol(Protocol):
-    """Reads requests and writes answers: AWS JSON 1.0 or Query.
-
-    Attributes:
-        copies: the most bytes of memory that one byte of a message takes while its answer is made.
-    """
-
-    copies: int
-
-    def names_action_in_body(self, exchange: Exchange) -> bool:
-        """Whether `action` needs the body. Otherwise the headers or the URL name the action."""
-
-    def check_size(self, exchange: Exchange, limits: Limits) -> None:
-        """Count the parts of the body before it is parsed.
-
-        Raises:
-            SQSError: the body has more parts than any action takes, or can't be read.
-        """
-
-    def action(self, exchange: Exchange) -> str:
-        """The name of the action, empty if the request has none."""
-
-    def queue_url(self, exchange: Exchange) -> str:
-        """The URL of the queue, empty if the request has none or can't be read."""
-
-    def read(self, exchange: Exchange, kind: type[Request], limits: Limits) -> Request:
-        """The parsed request.
-
-        Raises:
-            SQSError: the request is invalid.
-        """
-
-    def answer(self, exchange: Exchange, kind: type[Request], response: Response) -> Answer:
-        """The response as an HTTP answer."""
-
-    def refuse(self, exchange: Exchange, error: SQSError) -> Answer:
-        """The error as an HTTP answer."""
 
 
 FAILED = "The server failed; its log has the cause. The request may or may not have been carried out."

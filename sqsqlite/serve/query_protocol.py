@@ -70,6 +70,7 @@ class QueryProtocol:
 
     # The text, and up to `&quot;` for each of its characters.
     copies = 7
+    """The most bytes of memory that one byte of a message takes while its answer is made."""
 
     @staticmethod
     def names_action_in_body(exchange: Exchange) -> bool:

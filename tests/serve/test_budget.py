@@ -49,7 +49,7 @@ class Endpoint:
         await self._application.stop()
 
     def end_waits(self):
-        self._application.end_waits()
+        self._application.operations.end_waits()
 
     async def ask(self, action, body, until_read=lambda tell: tell(), gone=None):
         """Status and body of an answer; both None for a client that has gone."""

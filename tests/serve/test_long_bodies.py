@@ -27,7 +27,6 @@ from sqsqlite.contract.urlencoded import MOST_FIELDS, MOST_IN_URL, parse_form
 from sqsqlite.errors import InvalidSecurity, SerializationException
 from sqsqlite.serve.client import LONG_BYTES, Disconnected, LongBodies
 from sqsqlite.serve.json_protocol import check_value_count
-from sqsqlite.serve.throttle import Throttled
 from tests.serve.exchanges import exchange, signed
 from tests.serve.raw import FORM, Connection, ask, json_of, post
 from tests.serve.serving import client_of, serving
@@ -99,14 +98,14 @@ def test_action_of_a_query_string_is_known_without_a_body(store, key):
 
 def test_headers_alone_refuse_a_body_before_it_is_hashed(store, key):
     by_key = signed(LONG, key=key.access_key_id, secret=key.secret_access_key)
-    for access in (KeyedAccess(store), Throttled(KeyedAccess(store), 1)):
-        assert access.needs_digest(by_key)
-        with pytest.raises(InvalidSecurity):
-            access.needs_digest(exchange(body=LONG))
-        with pytest.raises(InvalidClientTokenId):
-            access.needs_digest(signed(LONG, key="NOBODY"))
-        with pytest.raises(IncompleteSignature):
-            access.needs_digest(replace(by_key, headers={**by_key.headers, b"x-amz-date": b""}))
+    access = KeyedAccess(store)
+    assert access.needs_digest(by_key)
+    with pytest.raises(InvalidSecurity):
+        access.needs_digest(exchange(body=LONG))
+    with pytest.raises(InvalidClientTokenId):
+        access.needs_digest(signed(LONG, key="NOBODY"))
+    with pytest.raises(IncompleteSignature):
+        access.needs_digest(replace(by_key, headers={**by_key.headers, b"x-amz-date": b""}))
     with pytest.raises(RequestExpired):
         KeyedAccess(store, now=lambda: _now() + timedelta(minutes=16)).needs_digest(by_key)
 
