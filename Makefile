@@ -21,13 +21,19 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header
 COMPILE := $(LOCK) pyproject.toml
 
-.PHONY: help setup run test test-slow test-all lint types migration-check wheel lock contract conformance bench clean
+.PHONY: help setup hooks quick run test test-slow test-all lint types migration-check wheel lock contract conformance bench clean
 
 help: ## Print the targets
 	@echo 'make TARGET [ARGS="..."]; each sets up what it needs in $(VENV).'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(READY) ## Make .venv from the lock, with the project installed in it
+setup: $(READY) hooks ## Make .venv from the lock, with the project installed in it, and install the commit hook
+
+# In a checkout alone; hooks that were set before stay.
+hooks:
+	@set -- "$$(git config core.hooksPath)"; if ! git rev-parse --git-dir >/dev/null 2>&1; then :; \
+	elif [ -z "$$1" ]; then git config core.hooksPath .githooks && echo 'Commit subjects are checked by .githooks/commit-msg'; \
+	elif [ "$$1" != .githooks ]; then echo "core.hooksPath is $$1: .githooks/commit-msg is not installed"; fi
 
 # PySpark comes as a source archive alone, so it has a lock of its own and is built with the setuptools of the first.
 # A Python that was upgraded or removed leaves a .venv that cannot start: made anew.
@@ -47,6 +53,13 @@ $(READY): requirements/dev.lock requirements/spark.lock pyproject.toml
 run: $(READY) ## Run the main job, sqsqlite demo
 	@echo 'Running sqsqlite demo'
 	@$(BIN)/sqsqlite demo $(ARGS)
+
+# What one runs at each change: types from mypy's cache, and the tests that fail first when something is broken.
+quick: $(READY) ## Check style, types and structure, and run a sample of the tests (under a minute on two cores)
+	@$(MAKE) lint types
+	@echo 'Running the unit tests, the structure tests and a sample of behaviour'
+	@$(PYTEST) -m 'not slow' -n 2 --dist worksteal -q tests/unit tests/packaging/test_structure.py tests/plans \
+		tests/behaviour/test_send.py tests/behaviour/test_receive.py tests/behaviour/test_receipts.py $(ARGS)
 
 # No limit on the whole: it takes as long as the machine needs, and a test that hangs ends by its own limit.
 test: $(READY) ## Run the tests, without the slow ones (4 minutes of CPU, on two cores at once)

@@ -76,8 +76,8 @@ def where(module: str, found: Import) -> str:
 
 
 def test_every_module_has_a_room():
-    """A new one is given its line in LAYERS."""
-    assert {room(module) for module in MODULES} - RANK.keys() == set()
+    """A new one is given its line in LAYERS, which names no room that does not exist."""
+    assert {room(module) for module in MODULES} == RANK.keys()
 
 
 def test_imports_point_down():
@@ -121,10 +121,12 @@ def test_module_names_say_what_they_are_about():
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
-    """Among the imports that run at once: a circle works or fails by who comes first."""
+    """Nor for types alone, nor inside functions: two modules in a circle are one that is hard to read."""
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
     for module, found in all_imports():
-        if found.at_once and found.name in MODULES:
+        if (
+            found.name in MODULES and found.name != "sqsqlite"
+        ):  # whose names are loaded when they are asked for
             graph[module].add(found.name)
     while leaves := [module for module, wanted in graph.items() if not wanted & graph.keys() - {module}]:
         for module in leaves:

@@ -1,0 +1,65 @@
+"""The hook that checks the subjects of commits, in a real repository."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.checkout import ROOT
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A checkout with the Makefile's way to install the hook."""
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    for name, value in (("user.name", "A"), ("user.email", "a@example.org"), ("commit.gpgsign", "false")):
+        subprocess.run(["git", "-C", tmp_path, "config", name, value], check=True)
+    shutil.copytree(ROOT / ".githooks", tmp_path / ".githooks")
+    shutil.copy(ROOT / "Makefile", tmp_path / "Makefile")
+    return tmp_path
+
+
+def install(repository: Path) -> str:
+    made = subprocess.run(["make", "hooks"], cwd=repository, capture_output=True, text=True, check=True)
+    return made.stdout + made.stderr
+
+
+def commit(repository: Path, message: str) -> tuple[int, str]:
+    made = subprocess.run(
+        ["git", "commit", "--quiet", "--allow-empty", "--message", message],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return made.returncode, made.stderr
+
+
+@pytest.mark.parametrize("subject", ["Fence DeleteMessage by receipt token", "x" * 60, "ü" * 60])
+def test_a_subject_of_60_characters_is_taken(repository, subject):
+    install(repository)
+    assert commit(repository, f"{subject}\n\nWhy it was done.") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("x" * 61, "61 characters, 60 are allowed"),
+        ("Two lines\nof a subject", "second line of the message must be empty"),
+    ],
+)
+def test_another_message_is_refused(repository, message, told):
+    install(repository)
+    code, errors = commit(repository, message)
+    assert code != 0
+    assert told in errors
+
+
+def test_hooks_that_were_set_before_stay(repository):
+    subprocess.run(["git", "-C", repository, "config", "core.hooksPath", "/somewhere"], check=True)
+    assert "core.hooksPath is /somewhere" in install(repository)
+    kept = subprocess.run(
+        ["git", "-C", repository, "config", "core.hooksPath"], capture_output=True, text=True, check=True
+    )
+    assert kept.stdout == "/somewhere\n"
