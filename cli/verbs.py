@@ -58,7 +58,7 @@ VERBS: dict[str, Verb] = {
     "load": Verb("files:load", FILES, "Send what dump has written."),
     "serve": Verb("serve:serve", ENDPOINT, "Serve the file to SQS clients, until Ctrl-C or SIGTERM."),
     "keys": Verb("access_keys:keys", ENDPOINT, "Make, list, rotate and remove the access keys of serve."),
-    "report": Verb("report:report", ANALYTICS, "Report on the backlog with Spark, over JDBC."),
+    "report": Verb("report:report", ANALYTICS, "Report on the queues with Spark, over JDBC."),
     "export": Verb("export:export", ANALYTICS, "Export queues to Parquet, for analysis elsewhere."),
     "analytics": Verb(
         "analytics:analytics", ANALYTICS, "Fetch the JDBC driver, or print the types of the reporting views."

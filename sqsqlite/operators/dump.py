@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sqsqlite.store.store import Store
 
 # Attributes of GetQueueAttributes that can't be set.
-_READ_ONLY = ("Approximate", "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn")
+_NOT_KEPT = ("Approximate", "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn")
 
 
 def dump(
@@ -135,7 +135,7 @@ def _all_names(snapshot: Snapshot, caller: "Caller") -> list[str]:
 def _queue(snapshot: Snapshot, row: dict[str, Any], passed_by: Callable[[str], None]) -> DumpedQueue:
     arn = queue_arn(snapshot.settings.region, row["account_id"], row["name"])
     shown = queue_attributes.render_attributes(row, ["All"], (0, 0, 0), arn)
-    stored = {name: text for name, text in shown.items() if not name.startswith(_READ_ONLY)}
+    stored = {name: text for name, text in shown.items() if not name.startswith(_NOT_KEPT)}
     attributes = loadable_attributes(stored, fifo=bool(row["fifo"]))
     for name in stored.keys() - attributes.keys():
         passed_by(f"queue {row['name']} is damaged: it is dumped without its {name}, {stored[name]!r}")
