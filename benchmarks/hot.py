@@ -2,7 +2,7 @@
 
     python benchmarks/hot.py [NORMAL] [FULL] [--messages 2000] [--rounds 5] [--body-bytes 200] [--folder DIRECTORY]
 
-About ten seconds a level. For working on the code; the tables in docs/speed.md come from run.py.
+About ten seconds a level. For working on the code; docs/speed.md shows results of run.py.
 """
 
 import argparse

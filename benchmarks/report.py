@@ -84,7 +84,7 @@ def table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def markdown(circumstances: Circumstances, rows: Sequence[Row], figures: Sequence[Figure]) -> str:
-    """All of a run, as docs/speed.md shows it."""
+    """All tables of a run; docs/speed.md shows a part of them."""
     parts = [circumstances.sentence()]
     if figures:
         parts += ["### Figures", table(Figure.HEADINGS, [figure.cells() for figure in figures])]
