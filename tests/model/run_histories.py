@@ -1,7 +1,7 @@
 """Walks many histories and tells what happened in them: `python -m tests.model.run_histories [HISTORIES [STEPS]]`.
 
 On all processors, 100 histories at a time, each hundred from a seed of its own. One hundred in four goes by
-compat="aws", one in eight by small limits of messages in flight. Prints Markdown, for docs/model.md.
+compat="aws", one in eight by small limits of messages in flight. Prints Markdown; docs/model.md shows a part of it.
 """
 
 import os
