@@ -13,7 +13,7 @@ from tests.clients.tools import need
 
 ATTACKER = "attacker.example"
 
-# What makes a browser ask without any script's help, and what scripts may do. Each asks for a message that is its name.
+# Requests that a browser sends without a script, and those that scripts may send. Each sends a message with its name.
 PAGE = """<!DOCTYPE html>
 <title>cats</title>
 <meta name="referrer" content="no-referrer-when-downgrade">
@@ -136,7 +136,7 @@ def visiting(host):
         *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
         f"--user-data-dir={profile}",
         "--host-resolver-rules=MAP *.example 127.0.0.1, MAP * ~NOTFOUND , EXCLUDE localhost, EXCLUDE 127.0.0.1",
-        "--remote-debugging-port=0",  # or else it ends at once
+        "--remote-debugging-port=0",  # without it the browser ends at once
         f"http://{ATTACKER}:{site.server_port}/",
     ]
     process = subprocess.Popen(

@@ -14,7 +14,7 @@ HOST = "127.0.0.1:9324"
 
 
 def exchange(method="POST", path="/", query="", headers=(), body=b"", scheme="http", client="127.0.0.1"):
-    """A request by its parts. Host is there unless it is given."""
+    """A request from its parts, with a default Host header."""
     named = {name.lower().encode(): value.encode("latin-1") for name, value in dict(headers).items()}
     named.setdefault(b"host", HOST.encode())
     return Exchange(
@@ -23,7 +23,7 @@ def exchange(method="POST", path="/", query="", headers=(), body=b"", scheme="ht
 
 
 def posted(action, **extensions):
-    """The ASGI scope of a JSON request, with extensions of the server's by their names."""
+    """The ASGI scope of a JSON request, with these extensions of the server."""
     return {
         "type": "http",
         "method": "POST",

@@ -1,4 +1,4 @@
-"""HTTP byte by byte: what no client library would send."""
+"""Raw HTTP, for requests that no client library would send."""
 
 import select
 import socket
@@ -18,7 +18,7 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """One connection to a server at a URL, by TLS if given who signs its certificate. Reads wait 300 s at most."""
+    """One connection to a server at a URL. An `authority` makes it TLS. Reads wait 300 s at most."""
 
     def __init__(self, url, authority=None):
         parts = urlsplit(url)
@@ -38,7 +38,7 @@ class Connection:
         self._socket.close()
 
     def send(self, data):
-        """Send, or as much of it as the server wants."""
+        """Send, unless the server closes meanwhile. Returns whether all was sent."""
         try:
             self._socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
@@ -51,7 +51,7 @@ class Connection:
         return data
 
     def answer(self, has_body=True):
-        """The next answer, None if the server has closed instead."""
+        """The next answer. None: the server closed the connection."""
         while b"\r\n\r\n" not in self._unread:
             if not self._read():
                 assert self._unread == b""
@@ -68,7 +68,7 @@ class Connection:
         return Answer(int(status.split(" ")[1]), headers, body)
 
     def has_answer(self):
-        """Whether something has come already."""
+        """Whether data has arrived."""
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def is_closed(self):
@@ -90,7 +90,7 @@ def ask(url, data, has_body=True):
 
 
 def post(body, headers=b"", path=b"/"):
-    """A POST with these lines of headers."""
+    """A POST with these header lines."""
     return (
         b"POST " + path + b" HTTP/1.1\r\n" + HOST + headers + b"Content-Length: %d\r\n\r\n" % len(body) + body
     )
@@ -104,7 +104,7 @@ def json_of(action, body):
 
 
 def chunked(*chunks, end=b"0\r\n\r\n", headers=FORM):
-    """A POST in chunks, as they are given."""
+    """A POST with these chunks."""
     return (
         b"POST / HTTP/1.1\r\n"
         + HOST

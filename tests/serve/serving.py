@@ -9,13 +9,13 @@ from botocore.config import Config
 from sqsqlite.access.keys import add_key
 from sqsqlite.serve.endpoint import EndpointOptions, Server
 
-# What the tests' raw requests call the server.
+# Host names in the tests' raw requests.
 HOSTS = ("a", "a_b.example", "queues.example")
 
 
 @contextlib.contextmanager
 def serving(store, access=None, **options):
-    """The URL of a server of the store, which serves until the block ends."""
+    """Serve the store until the block ends, and yield the URL."""
     log, http_limits = options.pop("log", None), options.pop("http_limits", None)
     given = EndpointOptions(**{"port": 0, "allowed_hosts": HOSTS, **options})
     server = Server(store, given, access, log=log, http_limits=http_limits)
@@ -43,5 +43,5 @@ def client_of(url, key, **options):
 
 
 def new_client(store, url, account_id, user_name="", **options):
-    """A client of an account, with a key of its own."""
+    """A client of an account with a new key."""
     return client_of(url, store.write(add_key, account_id, user_name), **options)

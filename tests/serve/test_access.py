@@ -1,4 +1,4 @@
-"""Who a request is from: with keys, without, and when the first one is made under a running server."""
+"""Authentication with keys, without keys, and when a running server gets its first key."""
 
 import re
 import urllib.request
@@ -181,7 +181,7 @@ def test_page_of_another_site_reaches_no_server_without_keys(store, site, is_tak
     "host", ["attacker.example", "localhost.attacker.example", "127.0.0.1.nip.io", "[::2]:80"]
 )
 def test_name_that_is_none_of_the_servers_reaches_no_server_without_keys(store, key_or_none, host):
-    """A site may let its name lead to 127.0.0.1, and its pages ask by that name."""
+    """A site can resolve its name to 127.0.0.1. Its pages then send that name."""
     asked = exchange(headers={"Host": host})
     if key_or_none is not None:
         with pytest.raises(InvalidSecurity):
@@ -239,7 +239,7 @@ def test_page_of_another_origin_reaches_no_server_without_keys(store, origin, is
 
 
 def asked_by_get(action, host="queues.example", method="GET", **headers):
-    """As an image of any page asks: over plain HTTP a browser tells a name off loopback neither Origin nor site."""
+    """Like an image on any page: over plain HTTP, a browser sends Origin and site only to names of loopback."""
     named = {"Host": host, **{name.replace("_", "-"): value for name, value in headers.items()}}
     found = exchange(method, query=f"Action={action}", headers=named)
     found.action = action
@@ -259,7 +259,7 @@ READING = [name for name in ACTIONS if re.match("Get|List", name)]
 
 @pytest.mark.parametrize("action", [name for name in ACTIONS if name not in READING])
 def test_get_that_any_page_may_send_changes_nothing_without_keys(store, action):
-    """Off loopback; on it the browser says whose page it is."""
+    """For names other than loopback's. To those of loopback, a browser names the page's site."""
     said = verdict(store, asked_by_get(action))
     assert said.startswith(f"Without access keys no {action} is taken by GET for the host queues.example")
     assert said.endswith("use POST.")
@@ -289,7 +289,7 @@ def test_get_that_no_page_of_another_site_can_send_is_taken_without_keys(store, 
 @pytest.mark.parametrize(
     "header",
     [
-        # What a browser sends by itself: a password for a proxy, an address that was typed, or followed from a mail.
+        # What a browser sends by itself: a password for a proxy, an address typed by the user or followed from a mail.
         {"Authorization": "Basic dXNlcjpwYXNzd29yZA=="},
         {"Authorization": "Negotiate YII="},
         {"Authorization": ""},

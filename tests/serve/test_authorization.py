@@ -1,4 +1,4 @@
-"""Accounts of one file: apart from each other, except by the policies of their queues."""
+"""Accounts of one file have no access to each other, except by the policies of their queues."""
 
 import base64
 import json
@@ -49,7 +49,7 @@ def guest(store, url):
 
 @pytest.fixture
 def queue(owner):
-    """The URL of a queue of the owner's with a few messages, and it is the target of another's dead letters."""
+    """The URL of the owner's queue, with a few messages. Another queue sends its dead letters there."""
     queue_url = owner.create_queue(QueueName="orders")["QueueUrl"]
     policy = {"deadLetterTargetArn": arn("orders"), "maxReceiveCount": 3}
     owner.create_queue(QueueName="source", Attributes={"RedrivePolicy": json.dumps(policy)})
@@ -76,7 +76,7 @@ def handle_of(owner, queue):
     return owner.receive_message(QueueUrl=queue)["Messages"][0]["ReceiptHandle"]
 
 
-# Each grantable action as a call of a guest's: with the client, the owner's client and the queue's URL.
+# Each grantable action as a guest calls it, with the guest's client, the owner's client and the queue's URL.
 CALLS = {
     "SendMessage": lambda guest, owner, url: guest.send_message(QueueUrl=url, MessageBody="hi"),
     "SendMessageBatch": lambda guest, owner, url: guest.send_message_batch(
@@ -121,7 +121,7 @@ OWNERS_CALLS = {
     "StartMessageMoveTask": lambda guest, url: guest.start_message_move_task(SourceArn=arn("orders")),
     "ListMessageMoveTasks": lambda guest, url: guest.list_message_move_tasks(SourceArn=arn("orders")),
 }
-# Of an account, not of a queue; and the one that needs a task.
+# Actions on an account, not on a queue; and the action that needs a task.
 APART = {"CreateQueue", "ListQueues", "CancelMessageMoveTask"}
 
 
@@ -133,7 +133,7 @@ def test_every_action_is_looked_at_here():
 
 @pytest.mark.parametrize("action", CALLS)
 def test_guest_may_do_what_a_permission_grants_and_nobody_else(action, store, url, owner, guest, queue):
-    """And no other action is granted with it."""
+    """The policy grants no other action."""
     other = "PurgeQueue" if action != "PurgeQueue" else "SendMessage"
     stranger = new_client(store, url, STRANGER)
     text = f"Access to the resource {queue} is denied."
@@ -203,7 +203,7 @@ def test_who_may_not_send_moves_nothing_there_either(store, url, owner, queue):
 
 
 def test_who_may_not_send_moves_nothing_back_where_it_died(store, url, owner, queue):
-    """Also where that queue names another dead-letter queue by now."""
+    """Even if that queue has another dead-letter queue by now."""
     worker = new_client(store, url, OWNER, "worker")
     source = queue.replace("orders", "source")
     owner.send_message(QueueUrl=source, MessageBody="dies")
@@ -278,7 +278,7 @@ def test_source_queues_of_dead_letters_are_the_owner_s(owner, guest, queue):
     assert found == [queue.replace("orders", "source")]
 
 
-# Each as a call of a guest's on a queue of the owner's, by the queue's URL and name.
+# Each as a guest calls it on the owner's queue, by the queue's URL and name.
 PROBES = {
     "SendMessage": lambda guest, url, name: guest.send_message(QueueUrl=url, MessageBody="hi"),
     "ReceiveMessage": lambda guest, url, name: guest.receive_message(QueueUrl=url),
@@ -423,7 +423,7 @@ def decision(*statements, identity=WORKER, action="SendMessage"):
 
 
 def calls_of(action):
-    """How many functions it calls, those within others too: what it costs, whatever else the machine does."""
+    """How many functions the call runs, nested ones included: its cost, independent of the machine's load."""
     count = 0
 
     def profile(_frame, event, _function):
@@ -448,7 +448,7 @@ def calls_of(action):
 )
 @pytest.mark.parametrize("form", ["N{}*", "*?N{}"], ids=["stars", "question marks"])
 def test_a_policy_of_many_patterns_costs_little_once_it_was_read(form, element, store, owner, queue):
-    """As an older version may have left it in the file: SetQueueAttributes takes no such policy any more."""
+    """An older version may have left such a policy in the file. SetQueueAttributes no longer accepts it."""
     patterns = [form.format(number) for number in range(1_300)]
     statement = {"Effect": "Allow", "Principal": "*", "Action": "*", **element(patterns)}
     with store.transaction() as tx:
@@ -599,7 +599,7 @@ def test_resource(resource, expected):
     ],
 )
 def test_all_but_these(statement, expected):
-    """IAM knows NotPrincipal with Deny alone."""
+    """IAM allows NotPrincipal only with Deny."""
     policy = read_policy(json.dumps({"Statement": statement}))
     assert decide(policy, WORKER, "SendMessage", arn("orders"), CONTEXT) is expected
 
@@ -644,7 +644,7 @@ def metrics_of(url):
 
 
 def test_those_who_wait_with_a_removed_key_are_refused_and_receive_nothing(store, url, owner):
-    """Also behind another who waits, with a session of that key, and with no message in sight."""
+    """Even behind another poll, with a session of that key, and without a message."""
     queue_url = owner.create_queue(QueueName="empty")["QueueUrl"]
     key = store.write(add_key, OWNER, "")
     made = make_session(key.access_key_id, key, 900, datetime.now(UTC).timestamp())

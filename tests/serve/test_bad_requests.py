@@ -1,4 +1,4 @@
-"""Good HTTP that carries nonsense: SQS's own 400 in the protocol's own form, whatever the nonsense."""
+"""Valid HTTP with invalid content: the answer is SQS's own 400 in the form of the request's protocol."""
 
 import json
 import threading
@@ -74,7 +74,7 @@ def test_members_of_a_newer_sdk_are_passed_over(url):
 
 
 def test_last_of_two_equal_members_counts_everywhere(url):
-    """Also where a queue that does not exist is told before another error."""
+    """Even where a missing queue is reported before another error."""
     body = b'{"QueueUrl":"other","QueueUrl":"q","MessageBody":"hi","MessageBody":"ho"}'
     assert ask(url, json_of(b"SendMessage", body)).status == 200
     received = json.loads(ask(url, json_of(b"ReceiveMessage", b'{"QueueUrl":"q"}')).body)
@@ -223,7 +223,7 @@ def test_connection_goes_on_after_refusals(url):
         assert connection.ask(json_of(b"SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}')).status == 200
 
 
-# --- What befalls the server
+# --- Failures of the server
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_connection_goes_on_after_refusals(url):
     ],
 )
 def test_failure_of_the_file_is_told_without_its_path(url, store, path, monkeypatch, error, status, code):
-    """The message of the error names the file, the answer does not; nor does a fault of the program show its lines."""
+    """The error names the file, but the answer does not. A bug does not show the program's lines either."""
 
     write = store.write
 

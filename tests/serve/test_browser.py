@@ -1,4 +1,4 @@
-"""What a page of another site can do, by way of a real browser, to a server without keys."""
+"""What a page of another site can do to a server without keys, through a real browser."""
 
 import json
 from urllib.parse import parse_qs, urlsplit
@@ -13,19 +13,19 @@ from tests.serve.raw import Connection, json_of
 from tests.serve.serving import serving
 from tests.store.waiting import until
 
-# The browser may leave others out: prefetching, icons, addresses with passwords.
+# A browser may skip the other attempts: prefetching, icons, addresses with passwords.
 SENT = {
     *("image", "image behind a redirect", "background", "script", "stylesheet", "video", "object", "frame"),
     *("refresh", "window", "worker", "opaque fetch", "opaque fetch with a key", "fetch of a range", "fetch"),
     *("form that gets", "form", "plain form", "form of parts", "sandboxed form", "opaque fetch that posts"),
     *("beacon", "ping", "report", "events", "socket", "listing"),
 }
-# The browser asks first whether it may, and is told that there is no such method; or it is HEAD, which is no action.
+# The browser first sends OPTIONS, which the server refuses; or it sends HEAD, which cannot name an action.
 NEVER_SENT = {"fetch with a key", "fetch of JSON", "fetch by HEAD"}
 
 
 class Seen(KeyedAccess):
-    """Notes who was let in: the names of the page's attempts."""
+    """Records the names of the attempts that passed."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -47,7 +47,7 @@ class Seen(KeyedAccess):
     ("host", "taken"), [("queues.example", {"listing"}), ("localhost", set()), ("rebound.example", set())]
 )
 def test_page_of_another_site_sends_nothing_to_a_server_without_keys(store, host, taken):
-    """By a name that was allowed, by loopback's, and by one of the attacker's that leads to loopback."""
+    """By an allowed name, by loopback's name, and by the attacker's name that resolves to loopback."""
     access = Seen(store, hosts=Hosts(["queues.example"]))
     with serving(store, access) as url, Connection(url) as program:
         assert program.ask(json_of(b"CreateQueue", b'{"QueueName": "orders"}')).status == 200

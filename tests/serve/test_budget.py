@@ -1,4 +1,4 @@
-"""The memory of answers: what is held is bounded, those who find no room wait in line, and nothing stays held."""
+"""The memory for answers: it is bounded, receives without memory wait in line, and in the end all is released."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ async def until(is_so):
 
 
 class Endpoint:
-    """The application as an HTTP server drives it, whose clients read their answers when the test says so."""
+    """Drives the application as an HTTP server does. The test decides when clients read their answers."""
 
     def __init__(self, store, budget, texts):
         self.store = store
@@ -52,7 +52,7 @@ class Endpoint:
         self._application.operations.end_waits()
 
     async def ask(self, action, body, until_read=lambda tell: tell(), gone=None):
-        """Status and body of an answer; both None for a client that has gone."""
+        """Status and body of an answer. Both are None if the client disconnected."""
         requests = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
         gone = gone or asyncio.Event()
         sent = []
@@ -78,7 +78,7 @@ class Endpoint:
             await self.ask("SendMessage", {"QueueUrl": name, "MessageBody": body})
 
     def receive(self, name="long", **options):
-        """A task. The message stays visible, so that the next one gets it too."""
+        """Receive in a task. The message stays visible, so the next receive gets it too."""
         kept = {key: options.pop(key) for key in ("until_read", "gone") if key in options}
         body = {"QueueUrl": name, "VisibilityTimeout": 0, **options}
         return asyncio.ensure_future(self.ask("ReceiveMessage", body, **kept))
@@ -90,7 +90,11 @@ class Endpoint:
         )
 
     async def use_up(self):
-        """Receive long messages that nobody reads until one waits in line: that one, and what lets the others go."""
+        """Receive long messages without reading them, until a receive waits in line.
+
+        Returns:
+            The receive that waits, and the functions that release the others.
+        """
         unread = []
         while not self.budget.is_scarce:
             last = self.receive(until_read=unread.append)
@@ -99,7 +103,7 @@ class Endpoint:
 
 
 def run(store, scenario, limit_bytes=2 * MIB):
-    """Carry the scenario out; behind it nothing may be held."""
+    """Run the scenario. After it, no memory may be held."""
 
     async def whole():
         budget, texts = Budget(limit_bytes), Budget(limit_bytes)
@@ -114,7 +118,7 @@ def run(store, scenario, limit_bytes=2 * MIB):
 
 
 def test_many_receives_hold_no_more_than_the_budget(store):
-    """Forty at once, whose answers would take 8 MB: each is answered, as the ones before it are read."""
+    """Forty at once, whose answers would take 8 MB together. Each gets its answer when earlier ones have been read."""
     held = []
 
     async def scenario(endpoint):
@@ -181,7 +185,7 @@ def test_client_that_leaves_the_line_holds_nothing(store):
 
 
 def test_who_finds_no_room_in_time_is_refused(store, clock):
-    """Nothing was claimed for it; and a long poll waits no longer than that either."""
+    """The receive claimed nothing. A long poll does not wait longer either."""
 
     async def scenario(endpoint):
         waiting, unread = await endpoint.use_up()
@@ -222,7 +226,7 @@ def test_failed_claim_holds_nothing(store, monkeypatch):
 
 
 def test_messages_claimed_for_a_client_that_left_are_counted_no_more(store, monkeypatch):
-    """It waited in a long poll, and went while its messages were claimed: its request ended before the claim did."""
+    """The client disconnected from its long poll during the claim, so its request ended before the claim."""
     claim = receive_service.claim
     gone = asyncio.Event()
 
@@ -251,7 +255,7 @@ def test_messages_claimed_for_a_client_that_left_are_counted_no_more(store, monk
 
 
 def test_room_for_messages_that_others_took_is_given_back(store):
-    """Two wait for room for one message, which goes to somebody else: they wait on for messages, and hold nothing."""
+    """Two receives wait for memory for one message. Another gets it, and the two wait on without holding memory."""
 
     async def scenario(endpoint):
         await endpoint.fill("other", LONG)
@@ -274,7 +278,7 @@ def test_room_for_messages_that_others_took_is_given_back(store):
 
 @pytest.mark.parametrize("is_fifo", [False, True])
 def test_delayed_and_grouped_messages_are_sized_too(store, clock, is_fifo):
-    """A long message of a FIFO queue, or one whose delay has just ended, is no short one."""
+    """A long message of a FIFO queue, or one whose delay has just ended, does not count as short."""
 
     async def scenario(endpoint):
         attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"} if is_fifo else {}
@@ -304,7 +308,7 @@ def test_one_answer_longer_than_the_budget_is_made_alone(store):
 
 
 def test_long_requests_are_carried_out_a_few_at_a_time(store, monkeypatch):
-    """Twelve sends at once, whose texts take 1 MB each: one transaction never holds more of them than fit."""
+    """Twelve sends at once, whose texts take 1 MB each. One transaction never holds more of them than fit."""
     together = []
     submit = Commits.submit
 
@@ -325,7 +329,7 @@ def test_long_requests_are_carried_out_a_few_at_a_time(store, monkeypatch):
 
 
 def test_long_request_of_a_client_that_leaves_the_line_is_dropped(store):
-    """Though the line stands still, as the writes before it wait for a long one."""
+    """Even if the line does not move, because earlier writes wait for a long one."""
     may_end = threading.Event()
 
     async def scenario(endpoint):
@@ -359,7 +363,7 @@ def test_who_is_not_known_does_not_stand_in_line(store):
 
 
 def test_transactions_are_cut_by_bytes(store):
-    """Five writes submitted together, of which two fit into one transaction; and one that fits into none."""
+    """Of five writes submitted together, two fit in one transaction. One more is larger than a transaction."""
     counts = []
 
     async def submit():
@@ -373,7 +377,7 @@ def test_transactions_are_cut_by_bytes(store):
 
 
 def test_results_are_not_kept_once_they_were_handed_over(store):
-    """Though the thread waits for the next write, and though another write of the transaction failed."""
+    """Even while the thread waits for the next write, and even if another write of the transaction failed."""
 
     class Result:
         pass

@@ -1,4 +1,4 @@
-"""Conditions of policies: what holds, what does not, and what can't be told."""
+"""Conditions of policies: which are true, which are false, and which are unknown."""
 
 import pytest
 
@@ -156,6 +156,6 @@ def test_wildcards(pattern, text, expected):
 
 
 def test_hostile_pattern_is_as_quick_as_any():
-    """A matcher that goes back would take longer than the test may."""
+    """A matcher that backtracks would exceed the test's time limit."""
     assert not matches("*a" * 4_000 + "b", "a" * 10_000)
     assert not matches("*?a" * 2_000 + "b", "a" * 10_000)

@@ -42,7 +42,7 @@ def test_limit_is_raised_as_far_as_needed_and_allowed(soft, hard, connections, r
 
 @contextlib.contextmanager
 def no_descriptors():
-    """Until the block ends this process opens nothing more."""
+    """Keep this process from opening files until the block ends."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest_free = os.dup(0)
     os.close(lowest_free)
@@ -63,7 +63,7 @@ def orders(store):
 
 
 def test_open_connections_send_without_descriptors(orders):
-    """The first send of a file lays the ballast, too."""
+    """The first send to a file also makes its ballast."""
     send = json_of(b"SendMessage", json.dumps({"QueueUrl": "orders", "MessageBody": "hi"}).encode())
     with no_descriptors():
         assert [orders[2].ask(send).status for _ in range(3)] == [200] * 3
@@ -79,6 +79,6 @@ def test_those_who_connect_wait_for_descriptors_and_are_served_then(orders):
                 one.connect((urlsplit(url).hostname, urlsplit(url).port))
                 one.sendall(LIST_QUEUES)
             until(lambda: "accept_failed" in log.getvalue())
-            # Not always the first time: another thread may be reading, and a second reader's file can't be opened.
+            # It may fail at first: while another thread reads, the file can't be opened for a second reader.
             until(lambda: connection.ask(LIST_QUEUES).status == 200)
         assert [one.recv(12) for one in late] == [b"HTTP/1.1 200"] * 3

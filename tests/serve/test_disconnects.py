@@ -1,4 +1,4 @@
-"""Clients that close while they wait: their messages are others' at once, not after a visibility timeout."""
+"""If a waiting client disconnects, others get its messages at once, not after a visibility timeout."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def url(store):
 
 @pytest.fixture
 def claims(monkeypatch):
-    """Claims that find messages stand still before they commit, from the first one until `go_on` is set."""
+    """Hold claims that find messages before they commit, from the first claim until `go_on` is set."""
     found = SimpleNamespace(reached=threading.Event(), go_on=threading.Event())
     claim = receive_service.claim
 
@@ -65,7 +65,7 @@ def lost(monkeypatch):
 
 
 def receive(url):
-    """What a receive brings that waits for it in earnest, as the clock stands still."""
+    """The messages of a long poll. It waits in real time, because the file's clock stands still."""
     request = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","WaitTimeSeconds":20,' + NAMES + b"}")
     [message] = json.loads(ask(url, request).body)["Messages"]
     return message["Body"], message["Attributes"]["ApproximateReceiveCount"]
@@ -117,7 +117,7 @@ def test_client_that_left_with_another_request_on_its_way_receives_nothing(url, 
 def test_those_behind_a_client_that_left_are_served_though_its_message_cannot_be_given_back(
     url, store, claims, lost, monkeypatch
 ):
-    """The error is nobody's: the line goes on."""
+    """No client gets the error, and the line goes on."""
 
     def fail(*_):
         raise QueueDoesNotExist("The specified queue does not exist.")
@@ -138,7 +138,7 @@ def test_those_behind_a_client_that_left_are_served_though_its_message_cannot_be
 
 
 def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store):
-    """Behind the claim's commit and before the answer is written: the socket knows, ASGI's message has not come yet."""
+    """After the commit, before the answer is written: the socket is closed, but ASGI has not reported it yet."""
     sent = []
 
     async def send(message):
@@ -164,7 +164,7 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
         application.start()
         await ask_gone(application, "CreateQueue", b'{"QueueName":"q"}', is_here)
         await ask_gone(application, "SendMessage", b'{"QueueUrl":"q","MessageBody":"hi"}', is_here)
-        leaves = iter([False, True])  # asked before the claim, and behind its commit
+        leaves = iter([False, True])  # asked before the claim, and after its commit
         await ask_gone(application, "ReceiveMessage", b'{"QueueUrl":"q"}', lambda: next(leaves))
         assert list(leaves) == []
         found = await ask_gone(application, "ReceiveMessage", b'{"QueueUrl":"q"}', is_here)

@@ -1,8 +1,7 @@
-"""The sample requests of Amazon's documentation, sent as they are printed, and answered as it prints the answers.
+"""The sample requests of Amazon's documentation, sent as printed, have the printed answers.
 
-API reference, ChangeMessageVisibility: today's in both protocols, and that of the API version 2011-10-01. Put in are
-the host, the URL, the handle and the authentication parameters, for which the documentation has stand-ins; ids and
-white space differ in the answers.
+API reference, ChangeMessageVisibility: the current samples of both protocols, and that of the API version 2011-10-01.
+The tests fill in the placeholders for host, URL, handle and authentication. Ids and white space of the answers differ.
 """
 
 import json
@@ -21,7 +20,7 @@ AUTHORIZATION = (
     "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20260101/us-east-1/sqs/aws4_request, "
     "SignedHeaders=host;x-amz-date, Signature=" + "0" * 64
 )
-# As printed: a parameter a line, the plus signs and slashes of the handle as they are.
+# As printed: one parameter per line, with the plus signs and slashes of the handle not encoded.
 QUERY_BODY = "Action=ChangeMessageVisibility\n&VisibilityTimeout=60\n&ReceiptHandle={handle}"
 OLD_PARAMETERS = (
     "?Action=ChangeMessageVisibility",
@@ -62,7 +61,7 @@ def url(store):
 
 @pytest.fixture
 def handle(url):
-    """Of a message received for 30 s; one with a plus sign, as the documented ones have."""
+    """The handle of a message received for 30 s, with a plus sign like the documented ones."""
     while True:
         ask(url, json_of(b"SendMessage", b'{"QueueUrl":"MyQueue","MessageBody":"hi"}'))
         answer = ask(url, json_of(b"ReceiveMessage", b'{"QueueUrl":"MyQueue"}'))
@@ -72,21 +71,21 @@ def handle(url):
 
 
 def is_hidden(url, clock, handle, seconds):
-    """Whether the message is, so many seconds after now, still with who has the handle."""
+    """Whether the message is still leased this many seconds from now."""
     clock.advance(seconds=seconds)
     body = json.dumps({"QueueUrl": "MyQueue", "ReceiptHandle": handle, "VisibilityTimeout": 0}).encode()
     return ask(url, json_of(b"ChangeMessageVisibility", body)).status == 200
 
 
 def same(answer, printed):
-    """Equal but for the id and white space."""
+    """Equal except for the id and white space."""
     [request_id] = re.findall(r"[0-9a-f]{8}-[0-9a-f-]{27}", answer)
     printed = printed.replace("6a7a282a-d013-4a59-aba9-335b0fa48bed", request_id)
     return re.sub(r"\s", "", answer) == re.sub(r"\s", "", printed)
 
 
 def without_namespace(xml):
-    """The older page prints neither the declaration nor the namespace, which answers have had all along."""
+    """The older page omits the declaration and the namespace, which real answers have always had."""
     return re.sub(r'<\?xml.*?\?>| xmlns="[^"]*"', "", xml)
 
 
@@ -115,7 +114,7 @@ Connection: Keep-Alive
         assert answer.headers["content-length"] == "0"
         assert answer.headers["content-type"] == "application/x-amz-json-1.0"
         assert answer.body == b""
-        assert connection.ask(json_of(b"ListQueues", b"{}")).status == 200  # it was kept alive
+        assert connection.ask(json_of(b"ListQueues", b"{}")).status == 200  # the connection stayed open
     assert is_hidden(url, clock, handle, seconds=59)
 
 
@@ -146,7 +145,7 @@ def get(url, target):
 
 
 def test_sample_request_of_2011(url, handle, clock):
-    """A URL, with a slash behind the queue and a signature of version 2, which nobody asks for without keys."""
+    """A URL with a slash after the queue and a signature of version 2, which is ignored without keys."""
     answer = get(url, f"{PATH}/{''.join(OLD_PARAMETERS).format(handle=quote(handle, safe='/='))}")
     assert answer.status == 200
     assert same(without_namespace(answer.body.decode()), OLD_ANSWER)
@@ -183,7 +182,7 @@ def test_every_version_by_either_method_and_address(url, handle, clock, version,
 
 
 def test_errors_that_the_page_lists(url, handle, clock):
-    """In the older form of errors too, whose version the namespace repeats."""
+    """Errors of an older version too. The namespace repeats the version."""
     clock.advance(seconds=31)
     old = get(url, f"{PATH}/{''.join(OLD_PARAMETERS).format(handle=quote(handle, safe='/='))}")
     error = ET.fromstring(old.body)

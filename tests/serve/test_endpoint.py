@@ -1,4 +1,4 @@
-"""A program starts an endpoint by the public names."""
+"""A program starts an endpoint with the public names."""
 
 import threading
 import urllib.request
@@ -36,7 +36,7 @@ def test_without_keys_other_machines_are_refused_before_the_address_is_bound():
 
 
 def test_a_key_file_counts_as_keys(tmp_path):
-    """So such an endpoint may serve other machines, whatever is in the file of queues."""
+    """So the endpoint may serve other machines, even if the queues' file has no keys."""
     keys = tmp_path / "keys"
     keys.write_text("")
     options = EndpointOptions(host="0.0.0.0", port=0, key_file=keys)

@@ -1,4 +1,4 @@
-"""Requests that are not HTTP as it should be, or ask too much of it: each is refused, and nobody else notices."""
+"""Invalid HTTP, or HTTP beyond the limits: the server refuses it, and other clients do not notice."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ SMALL = HttpLimits(
     short_bytes=200,
     bodies_bytes=1_000,
 )
-# Seconds that pass in earnest, so few: the tests wait for them, and for nothing else.
+# Real seconds, so they are short: the tests wait for them, and for nothing else.
 HASTY = HttpLimits(head_seconds=0.2, body_seconds=0.2, idle_seconds=0.2, unread_seconds=0.2)
 
 
@@ -154,7 +154,7 @@ UPGRADES = {
 
 @pytest.mark.parametrize("name", UPGRADES)
 def test_upgrade_is_passed_over_and_the_connection_goes_on(url, name):
-    """Java's client asks for HTTP/2 in its first request, whatever that request is."""
+    """Java's client asks for HTTP/2 in every first request."""
     headers = FORM + UPGRADES[name]
     with Connection(url) as connection:
         connection.send(get(b"Host: a", UPGRADES[name][:-2]) + post(LIST, headers))
@@ -164,7 +164,7 @@ def test_upgrade_is_passed_over_and_the_connection_goes_on(url, name):
 
 
 def test_trailers_are_no_headers(url):
-    """Else who sends the body could change the action behind a proxy that looks at headers."""
+    """Otherwise a trailer could change the action after a proxy has checked the headers."""
     answer = ask(url, chunked(CHUNK, end=b"0\r\nX-Amz-Target: AmazonSQS.PurgeQueue\r\n\r\n"))
     assert b"<ListQueuesResult/>" in answer.body
 
@@ -204,7 +204,7 @@ def test_header_that_never_ends_is_refused(small):
 
 
 def test_trailer_that_never_ends_is_refused(small):
-    """The parser puts its pieces together, each time anew: it would be busy with nothing else."""
+    """The parser joins all pieces again at each new one, which would keep it busy."""
     with Connection(small) as connection:
         connection.send(chunked(CHUNK, end=b"0\r\nX: "))
         while connection.send(b"x" * 100) and not connection.has_answer():
@@ -240,7 +240,7 @@ def test_endless_chunks_are_refused(small):
 
 
 def test_bodies_of_all_connections_together_are_bounded(small):
-    """The one that has been coming for longest gives way: nobody is kept out by who sends slowly."""
+    """The server refuses the body that began first, so slow senders cannot keep others out."""
     head = b"POST / HTTP/1.1\r\n" + HOST + FORM + b"Content-Length: 900\r\n\r\n"
     long = post(LIST + b"&x=" + b"x" * 900, FORM)
     with Connection(small) as first:
@@ -253,7 +253,7 @@ def test_bodies_of_all_connections_together_are_bounded(small):
 
 
 def test_long_body_behind_a_long_poll_gives_way_too(small, store):
-    """The answer before it is not lost."""
+    """The earlier answer is not lost."""
     ask(small, CREATE)
     long = post(LIST + b"&x=" + b"x" * 900, FORM)
     with Connection(small) as first:
@@ -273,7 +273,7 @@ def test_short_bodies_are_taken_when_there_is_no_room_for_long_ones(store):
 
 
 def test_body_of_an_answered_request_counts_no_more(small):
-    """Though the next one of the same connection is under way already."""
+    """Even if the next request of the same connection is already arriving."""
     request = post(LIST + b"&x=" + b"x" * 500, FORM)
     with Connection(small) as connection:
         connection.send(request[:-1])
@@ -297,7 +297,7 @@ def test_connections_are_bounded(small):
 
 @pytest.fixture
 def writes(monkeypatch):
-    """What the server hands to its sockets, a write each."""
+    """What the server writes to its sockets, one item per write."""
     found = []
     connection_made = HttpProtocol.connection_made
 
@@ -400,7 +400,7 @@ def test_silence_instead_of_a_tls_handshake_is_closed(store, tmp_path):
 
 
 def test_tls_handshakes_count_as_connections(store, tmp_path):
-    """One that stalls has its place, and with it a limit; those far beyond that are not kept at all."""
+    """A stalled handshake counts as a connection and has a time limit. Far beyond the limit, connections are closed."""
     need("openssl", "apt-get install openssl")
     certificate, key, authority = make_certificates(tmp_path)
     limits = replace(SMALL, head_seconds=3_600)
@@ -418,7 +418,7 @@ def test_tls_handshakes_count_as_connections(store, tmp_path):
 
 
 def _status_of(url, authority):
-    """Of a new connection's request; None: it was closed."""
+    """The status of a request on a new connection. None: the connection was closed."""
     try:
         with Connection(url, authority) as connection:
             return connection.ask(LIST_QUEUES).status
@@ -441,7 +441,7 @@ def test_slow_body_is_refused(hasty):
 
 
 def test_client_that_reads_no_answers_is_left(hasty, store):
-    """Its answers fill the buffers of both sides, then its requests wait, then the server has enough."""
+    """Answers fill the buffers of both sides, then requests wait, then the server closes the connection."""
     ask(hasty, CREATE)
     message = b'{"QueueUrl":"q","MessageBody":"%s"}' % (b"x" * 200_000)
     with Connection(hasty) as connection:
@@ -456,7 +456,7 @@ def test_client_that_reads_no_answers_is_left(hasty, store):
 
 
 def test_answers_that_nobody_reads_are_bounded(store):
-    """The connection that has taken nothing for longest is closed; others are not."""
+    """The server closes only the connection that has read nothing for longest."""
     message = b'{"QueueUrl":"q","MessageBody":"%s"}' % (b"x" * 1_000_000)
     receive = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","VisibilityTimeout":0,"MaxNumberOfMessages":10}')
     with (
@@ -478,21 +478,21 @@ def test_answers_that_nobody_reads_are_bounded(store):
 
 
 def test_long_poll_may_take_longer_than_any_limit(hasty, store, clock):
-    """The server takes the time, not the client."""
+    """The server takes this time, not the client."""
     ask(hasty, CREATE)
     with Connection(hasty) as connection, Connection(hasty) as slow:
         connection.send(json_of(b"ReceiveMessage", b'{"QueueUrl":"q","WaitTimeSeconds":20}'))
         slow.send(b"GET")
-        assert slow.answer().status == 408  # so a limit has passed
+        assert slow.answer().status == 408  # so the time limit has passed
         ask(hasty, json_of(b"SendMessage", b'{"QueueUrl":"q","MessageBody":"late"}'))
         assert json.loads(connection.answer().body)["Messages"][0]["Body"] == "late"
 
 
-# --- Everybody else
+# --- Other clients
 
 
 def test_others_are_served_meanwhile(small):
-    """While one connection sends without end and three hold theirs, the fourth goes on."""
+    """One connection stalls in a body, one in a head, and others send nonsense: the good one is still served."""
     with Connection(small) as good, Connection(small) as silent, Connection(small) as slow:
         slow.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
         silent.send(b"G")

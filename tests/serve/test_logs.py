@@ -1,4 +1,4 @@
-"""The log: a line of JSON for each request, and nothing in it that must not be there."""
+"""The log: one line of JSON for each request, without secrets."""
 
 import collections
 import io
@@ -38,7 +38,7 @@ def lines(log):
 
 
 def requests(log, count):
-    """So many lines of requests; a line is written a moment after the answer."""
+    """Wait for `count` lines of requests. A line is written a moment after the answer."""
     deadline = time.monotonic() + 300
     while len(found := [line for line in lines(log) if line["event"] == "request"]) < count:
         assert time.monotonic() < deadline, f"{len(found)} lines, not {count}"
@@ -95,7 +95,7 @@ def test_what_is_refused_as_http_is_a_line_too(url, log):
 
 
 def test_unknown_action_is_not_repeated(url, log):
-    """A log that any client could write into would be no log."""
+    """No client can write its own lines into the log."""
     ask(url, json_of(b"Nonsense", b"{}"))
     [line] = requests(log, 1)
     assert (line["action"], line["code"]) == ("", "InvalidAction")
@@ -191,7 +191,7 @@ def test_log_that_cannot_be_written_stops_no_request(store):
 
 
 def test_log_that_nobody_reads_stops_no_request(store, monkeypatch):
-    """Lines beyond those that wait are dropped, and counted once there is room again."""
+    """Beyond the limit of waiting lines, the log drops lines, and reports their number when there is room again."""
     monkeypatch.setattr(logs, "QUEUED_BYTES", 1_000)
     reading, writing = os.pipe()
     found = []
@@ -206,7 +206,7 @@ def test_log_that_nobody_reads_stops_no_request(store, monkeypatch):
     counts = collections.Counter(line["event"] for line in found)
     dropped = sum(line["lines"] for line in found if line["event"] == "dropped")
     assert dropped > 0
-    # The lines of the start and the end are among them.
+    # This includes the lines of the start and the end.
     assert counts["started"] + counts["request"] + counts["stopped"] + dropped == 402
 
 

@@ -1,4 +1,4 @@
-"""Long bodies: who sent them is known before they are read, and neither hashing nor reading them holds up others."""
+"""Long bodies: the server authenticates them before parsing, and other requests do not wait for them."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("form", UNREADABLE.values(), ids=UNREADABLE)
 def test_form_is_read_only_when_its_signature_is_right(store, key, form):
-    """What is wrong with it is told to those who have a key, and to nobody else."""
+    """Only a caller with a key learns what is wrong with the body."""
     with serving(store) as url:
         key_id, secret = key.access_key_id, key.secret_access_key
         assert code_of(ask(url, post(form, FORM))) == (403, "InvalidSecurity")
@@ -89,7 +89,7 @@ def test_form_is_read_only_when_its_signature_is_right(store, key, form):
 
 
 def test_action_of_a_query_string_is_known_without_a_body(store, key):
-    """A request that asks for nothing, or for nothing there is, is told so whoever sends it, as ever."""
+    """Any caller learns that the action is missing or unknown."""
     with serving(store) as url:
         assert ask(url, post(b"")).status == 404
         assert code_of(ask(url, post(b"", path=b"/?Action=Nope"))) == (400, "InvalidAction")
@@ -122,7 +122,7 @@ def test_digest_that_was_made_is_what_the_signature_covers(store, key):
 
 @pytest.mark.parametrize("headers", [b"", b"X-Amz-Target: AmazonSQS.ListQueues\r\n"], ids=["query", "json"])
 def test_parameters_of_a_query_string_are_limited(store, key, headers):
-    """It is read to find the signature, so whoever reaches the server can send one."""
+    """The server parses it to find the signature, so any client can send one."""
     with serving(store) as url:
         for count, status in ((MOST_IN_URL, 403), (MOST_IN_URL + 1, 400)):
             path = b"/?Action=ListQueues" + b"&a=b" * (count - 1)
@@ -174,7 +174,7 @@ def test_unsigned_long_body_is_not_hashed(store, key):
 
 
 def test_error_of_a_long_body_names_a_queue_that_does_not_exist(open_url):
-    """A queue that is not there is told before anything else, however long the request."""
+    """A missing queue is reported before other errors, even for a long request."""
     body = b'{"MessageBody":7,"x":"' + LONG + b'","QueueUrl":"other"}'
     answer = ask(open_url, json_of(b"SendMessage", body))
     assert json.loads(answer.body)["__type"].endswith("#QueueDoesNotExist")
@@ -208,7 +208,7 @@ def test_others_are_served_while_a_long_body_is_read():
 
 
 def test_body_of_a_client_that_went_away_is_not_read():
-    """Nor kept until its turn comes."""
+    """The body is not kept until the thread is free either."""
 
     async def run():
         bodies, may_end, read = LongBodies(), threading.Event(), []
@@ -242,7 +242,7 @@ def test_failure_in_the_thread_is_that_of_the_request():
 
 
 def with_values(count, text=""):
-    """A request of so many values, beside a long text."""
+    """A request with this many values and a long text."""
     members = {"QueueUrl": "q", "MessageBody": text, "x": [0] * (count - 3)}
     return json.dumps(members).encode()
 
@@ -283,7 +283,7 @@ def test_too_many_values_are_refused_unread_whatever_they_are(open_url, many):
     st.integers(0, 70),
 )
 def test_what_stands_in_strings_is_no_value_wherever_the_text_is_cut(text, shift):
-    """The text is counted in pieces of 64 KiB: the string lies across the end of one."""
+    """The text is counted in pieces of 64 KiB, and the string crosses the end of one."""
     pad = "a" * (65_536 - 60 - shift)
     body = json.dumps({"pad": pad, "text": text, "x": [0] * 4_997}, separators=(",", ":")).encode()
     check_value_count(body, SQS)

@@ -1,4 +1,4 @@
-"""Servers and programs on one file at once, each a process of its own: every message is handed over once."""
+"""Servers and programs use one file at once, each in its own process: each message is received once."""
 
 import contextlib
 import re
@@ -77,9 +77,9 @@ def test_two_servers_and_two_programs_share_a_queue(path):
     not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
 )
 def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
-    """Five times the bodies that fit are left unfinished; 500 heads too; documents that take most room when read.
+    """Clients leave 500 heads and five times the bodies that fit unfinished, and send documents of many values.
 
-    The bodies held at once may take 192 MiB; the rest of the bound is the process itself and one document being read.
+    All bodies may take 192 MiB. The rest of the bound is for the process and for parsing one document.
     """
     documents = [
         b"[" * 8_000_000,
@@ -114,7 +114,7 @@ def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
 
 
 def read_all(connections):
-    """The answers of all of them, read as they come, each with its length alone."""
+    """The answers of all connections, read as they arrive. Only their lengths are kept."""
     with ThreadPoolExecutor(len(connections)) as pool:
         return list(pool.map(lambda connection: len(connection.answer().body), connections))
 
@@ -126,7 +126,7 @@ def read_all(connections):
 def test_memory_is_bounded_however_much_is_received_at_once(path):
     """Sixty requests of 200 bytes ask for 600 MiB, and five clients never read what they get.
 
-    The budget of answers is 128 MiB; the rest of the bound is the process itself and one answer being made.
+    All answers may take 128 MiB. The rest of the bound is for the process and for making one answer.
     """
     long = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","VisibilityTimeout":0,"MaxNumberOfMessages":10}')
     short = json_of(b"ReceiveMessage", b'{"QueueUrl":"short","VisibilityTimeout":0}')

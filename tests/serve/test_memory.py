@@ -1,4 +1,4 @@
-"""What a client sends is not kept once it was answered."""
+"""The server keeps nothing of a request after its answer."""
 
 import gc
 import json
@@ -16,7 +16,7 @@ MIB = 1024 * 1024
     "action", [b"GetQueueAttributes", pytest.param(b"ReceiveMessage", marks=pytest.mark.slow)]
 )
 def test_long_queue_urls_are_not_kept(store, action):
-    """Any host is a queue's, so each of these names the same queue anew."""
+    """A queue URL may have any host, so each of these URLs names the same queue."""
     with serving(store) as url, Connection(url) as connection:
         ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
         tracemalloc.start()
@@ -32,7 +32,8 @@ def test_long_queue_urls_are_not_kept(store, action):
 
 
 def test_requests_that_were_refused_are_not_kept(store):
-    """Each error knows the frames that know its request: collected by chance alone, they would be many MiB."""
+    """Each error refers to frames that refer to its request. If only the garbage collector freed them, they would
+    reach many MiB."""
     with serving(store) as url, Connection(url) as connection:
         body = b'{"QueueUrl":"nowhere","MessageBody":"%s"}' % (b"x" * MIB)
         assert connection.ask(json_of(b"SendMessage", body)).status == 400

@@ -34,12 +34,12 @@ def pages(store, *, metrics_for_all=False):
 
 
 def find_metrics(pages, client, host="localhost"):
-    """What a client at an address is answered."""
+    """The answer to a client at this address."""
     return asyncio.run(pages.find(exchange("GET", "/metrics", client=client, headers={"Host": host})))
 
 
 def samples(url):
-    """The metrics by what stands before the number."""
+    """The metrics: name and labels, with the number."""
     lines = page(url, b"metrics").body.decode().splitlines()
     return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
 
@@ -62,7 +62,7 @@ def test_health_is_503_when_the_file_cannot_be_read(url, path):
 
 @pytest.mark.parametrize("change", ["moved away", "replaced", "its folder moved away"])
 def test_health_is_503_while_the_path_is_not_the_file_that_is_open(tmp_path, change):
-    """What is open can still be read, but nobody else will find it."""
+    """The open file can still be read, but no other program can find it."""
     folder = tmp_path / "folder"
     folder.mkdir()
     path = folder / "queues.db"
@@ -79,7 +79,7 @@ def test_health_is_503_while_the_path_is_not_the_file_that_is_open(tmp_path, cha
 
 
 def test_pages_are_read_without_a_key(store):
-    """Where every other request must be signed."""
+    """Even if all other requests must be signed."""
     store.write(add_key, "111111111111", "")
     with serving(store) as url:
         assert ask(url, json_of(b"ListQueues", b"{}")).status == 403
@@ -132,7 +132,7 @@ def test_metrics_count_requests_by_action_and_code(url):
 
 
 def test_metrics_are_in_prometheus_format(url):
-    """A help and a type line before each metric, each metric's samples together, buckets that only grow."""
+    """Each metric has a help and a type line, its samples are together, and its buckets only grow."""
     for _ in range(5):
         ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
     answer = page(url, b"metrics")
@@ -197,7 +197,7 @@ def test_every_error_that_an_endpoint_answers_is_counted():
 
 
 def test_processes_that_share_counts_give_the_sums_of_all():
-    """One that takes another's place goes on with its counters, but none of its polls waits any more."""
+    """A replacement goes on with the counters of the dead process, but not with its waiting polls."""
     counts = shared_counts(3)
     first, second, _ = (Metrics(counts, place) for place in range(3))
     for metrics, seconds in ((first, 0.25), (second, 0.5), (second, 40.0)):
@@ -253,4 +253,4 @@ def test_scrapes_at_once_share_a_measurement(store):
         return await asyncio.gather(*(asked.find(request) for _ in range(10)))
 
     assert {sent(answer) for answer in asyncio.run(scrapes())} == {0}
-    assert len(looks) == 11  # each before, and one measurement's end
+    assert len(looks) == 11  # one before each, and one at the end of a measurement

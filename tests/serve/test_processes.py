@@ -1,4 +1,4 @@
-"""Several processes and the parent that looks after them: what becomes of a place whose process can't start."""
+"""The parent of several processes: what it does if a process can't start."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def say(text):
     print(text, flush=True)
 
 def started():
-    # The start of a process: a byte in a file, whose length counts them.
+    # Each start of a process adds a byte to a file, whose length counts them.
     with open(sys.argv[1], "ab") as file:
         file.write(b".")
         return file.tell()
@@ -34,7 +34,7 @@ sys.exit(supervise({count}, work, lambda: say("serving"), say))
 
 
 class Supervised:
-    """A parent and its processes, and what it says."""
+    """A parent with its processes and its output."""
 
     def __init__(self, tmp_path, work, count):
         self.process = subprocess.Popen(
@@ -55,7 +55,7 @@ class Supervised:
         return self.process.stdout.readline().rstrip("\n")
 
     def pause(self, what):
-        """The pause in seconds that it says, when a process ended so."""
+        """The pause in seconds that the parent reports after this end of a process."""
         said = self.line()
         found = re.fullmatch(rf"process \d+ {what}: replacing it in ([\d.]+) s", said)
         assert found, said
@@ -110,7 +110,7 @@ def test_signal_ends_a_parent_that_has_no_process_at_the_moment(tmp_path):
 
 
 def children(pid):
-    """The processes it has, where the system tells."""
+    """The parent's processes, if the system can list them."""
     listed = f"/proc/{pid}/task/{pid}/children"
     if not os.path.exists(listed):
         pytest.skip("the children are found in /proc")

@@ -1,6 +1,6 @@
-"""What only the Query protocol has: second names of parameters, and answers in JSON for who accepts that.
+"""Only the Query protocol has these: second names of parameters, and answers in JSON for clients that accept it.
 
-In JSON a result is nested as in XML: lists and maps have their names in the service model, a map is a list of pairs.
+JSON nests a result as XML does, but lists and maps have their names from the service model. A map is a list of pairs.
 """
 
 import json
@@ -21,7 +21,7 @@ def url(store):
 
 
 def query(url, action, headers=b"", **parameters):
-    """Ask by a form: of queue q, unless the parameters name another."""
+    """Send a form, for queue q unless the parameters name another."""
     form = urlencode({"Action": action, "QueueUrl": "q", **parameters})
     return ask(url, post(form.encode(), FORM + headers))
 
@@ -33,7 +33,7 @@ def tags(url, queue="q"):
 
 @pytest.mark.parametrize("element", ["Tag", "Tags"])
 def test_tag_queue_takes_tags_under_either_name(url, element):
-    """Java SDKs that speak Query send the plural, and Amazon takes it."""
+    """Older Java SDKs send the plural, and Amazon accepts it."""
     pairs = {"Key": "team", "Value": "blue"}, {"Key": "empty", "Value": ""}
     form = {
         f"{element}.{place}.{name}": text
@@ -53,13 +53,13 @@ def test_untag_queue_takes_keys_under_either_name(url, element):
 
 @pytest.mark.parametrize("element", ["Tag", "Tags"])
 def test_create_queue_takes_tags_under_one_name(url, element):
-    """No SDK sends the plural here, and no record shows that Amazon takes it."""
+    """No SDK sends the plural here, and no recorded answer shows that Amazon accepts it."""
     query(url, "CreateQueue", QueueName="new", **{f"{element}.1.Key": "a", f"{element}.1.Value": "1"})
     assert tags(url, "new") == ({"a": "1"} if element == "Tag" else None)
 
 
 def in_json(url, action, **parameters):
-    """The whole answer, and its result, which actions without one have not."""
+    """The whole answer and its result, if the action has one."""
     answer = query(url, action, b"Accept: application/json\r\n", **parameters)
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json"), answer
     [(name, envelope)] = json.loads(answer.body).items()
@@ -100,7 +100,7 @@ def test_queue_actions_answer_json(url):
 
 
 def test_message_actions_answer_json(url):
-    """The received ones are `messages`, in small letters; their attributes are pairs, whose values have members."""
+    """The member is `messages`, in lower case. Attributes are pairs, and their values have members."""
     attributes = {
         "MessageAttribute.1.Name": "Attributes",
         "MessageAttribute.1.Value.DataType": "Binary",
@@ -183,7 +183,7 @@ def test_who_accepts_something_else_is_answered_in_xml(url):
 
 @pytest.mark.parametrize(("limits", "most"), [("sqs", 1_000), ("native", 5_000)])
 def test_form_with_more_parameters_than_any_action_takes_is_refused(tmp_path, limits, most):
-    """Thousands of tiny ones in a short form would keep the requests of others waiting."""
+    """Thousands of tiny parameters in a short form would keep other requests waiting."""
     with sqsqlite.connect(tmp_path / "limited.db", limits=limits) as sqs, serving(sqs._store) as url:
         form = b"Action=ListQueues" + b"&a=" * (most - 1)
         assert ask(url, post(form, FORM)).status == 200

@@ -1,4 +1,4 @@
-"""Temporary credentials: signed by botocore in a header and in a URL, and what ends them."""
+"""Temporary credentials: botocore signs with them in a header and in a URL. And what ends them."""
 
 import base64
 from dataclasses import replace
@@ -75,7 +75,7 @@ def test_session_is_over_at_its_end(store, session, by):
 
 
 def flipped(text, place):
-    """The text with another character of Base64 at a place."""
+    """The text with another Base64 character at this index."""
     return text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :]
 
 

@@ -1,4 +1,4 @@
-"""Signatures of version 4: the signer of botocore, published examples, and each part of a request changed."""
+"""Signatures of version 4: botocore's, published examples, and requests with one part changed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -26,12 +26,12 @@ def check(asked, secret=SECRET, now=None):
 
 
 def changed(asked, **parts):
-    """The request with other headers, or another part."""
+    """The request with other headers or another part."""
     headers = {**asked.headers, **parts.pop("headers", {})}
     return replace(asked, headers=headers, **parts)
 
 
-# --- what botocore signs
+# --- requests signed by botocore
 
 segments = st.lists(st.sampled_from(["a", "000000000000", "q.fifo", "x y", "é", "%", "..", ".", "", "~-_"]))
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
@@ -63,7 +63,7 @@ def test_whatever_url_botocore_presigns_is_accepted(path, parameters, expires):
 
 
 def signed_with(headers):
-    """A request over which botocore signs these headers, before they are sent."""
+    """A request for which botocore signs these headers."""
     sent = {"X-Amz-Target": "AmazonSQS.ListQueues", **headers}
     request = AWSRequest("POST", f"http://{HOST}/", headers=sent, data=b"{}")
     SigV4Auth(Credentials(KEY, SECRET), "sqs", "us-east-1").add_auth(request)
@@ -172,7 +172,7 @@ def test_signature_is_the_published_one_of(parts, service, expected):
     assert signature.sign(asked, said, SECRET) == expected
 
 
-# --- a part that is another
+# --- changed parts
 
 TAMPERED = {
     "method": {"method": "PUT"},
@@ -219,7 +219,7 @@ def test_another_secret_or_signature_is_refused():
     ],
 )
 def test_presigned_url_is_refused_with_another(old, new):
-    """A plus sign counts as the space that the parameters' reader makes of it."""
+    """A plus sign counts as a space, as the parser of parameters reads it."""
     asked = presigned({"Action": "ListQueues", "Body": "a+b", "Raw": b"\xff"}, expires=60)
     check(asked)
     query = asked.query.decode()
@@ -325,7 +325,7 @@ def test_presigned_url_without_a_part_is_incomplete(name):
 
 @pytest.mark.parametrize("name", ["host", "x-amz-date", "x-amz-target"])
 def test_what_steers_the_request_must_be_signed(name):
-    """However right the signature over the rest is."""
+    """Even if the signature over the rest is correct."""
     asked = signed()
     said = read_signature(asked)
     fewer = replace(said, signed_headers=tuple(one for one in said.signed_headers if one != name))

@@ -1,4 +1,4 @@
-"""The end of a server: what was asked is answered, what can't begin is refused, and nothing holds it for longer."""
+"""Stopping a server: it answers requests under way, refuses those that can't begin, and then ends."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ RECEIVE = json_of(
 
 @pytest.fixture
 def url(store):
-    """A server that goes on, beside the one that is stopped."""
+    """Another server of the file, which is not stopped."""
     with serving(store) as found:
         ask(found, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
         yield found
@@ -62,7 +62,7 @@ def begins(store, url, monkeypatch):
 
 @contextlib.contextmanager
 def other_writer(path):
-    """Another program has the write lock, past the turnstile."""
+    """Hold the write lock as another program would, without the turnstile."""
     connection = dbapi.connect(path, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -92,7 +92,7 @@ def test_send_that_cannot_begin_within_the_grace_is_refused(store, url, path, be
 
 
 def test_receive_that_is_given_up_leases_nothing_when_the_lock_comes(store, url, path, begins):
-    """At once, as by a second signal."""
+    """A stop at once, as by a second signal."""
     ask(url, SEND)
     with stopping(store) as (server, stopped_url, thread), Connection(stopped_url) as connection:
         with other_writer(path):
@@ -153,9 +153,9 @@ def test_receive_whose_client_has_left_before_the_lock_came_is_none(url, path, b
 
 @pytest.mark.parametrize("length", [20, -10])
 def test_request_that_is_not_there_whole_is_refused_by_a_stop(store, length, caplog):
-    """It would hold the end for as long as its client takes."""
+    """The stop would otherwise wait as long as the client takes."""
     with stopping(store) as (server, url, thread), Connection(url) as connection:
-        # A first request on this connection, so that it is known to be accepted.
+        # A first request shows that the server has accepted this connection.
         assert connection.ask(json_of(b"ListQueues", b"{}")).status == 200
         connection.send(SEND[:length])
         assert ask(url, json_of(b"ListQueues", b"{}")).status == 200

@@ -68,7 +68,7 @@ def test_entries_of_a_batch_have_their_own_alone(url):
 
 
 class SigningAll(SigV4Auth):
-    """botocore leaves the header out of what it signs."""
+    """botocore does not sign the header."""
 
     def headers_to_sign(self, request):
         found = super().headers_to_sign(request)

@@ -1,4 +1,4 @@
-"""Forms, read as the standard library reads them, but for its hunger."""
+"""Forms are parsed as by the standard library, but with less memory."""
 
 import tracemalloc
 from urllib.parse import parse_qsl
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqsqlite.contract.urlencoded import MOST_FIELDS, parse_form
 from sqsqlite.errors import InvalidParameterValue
 
-# No byte's encoding ends in the next part.
+# The encoding of each byte ends in the same part.
 PARTS = [
     "é",
     "日",
