@@ -14,6 +14,18 @@ from dataclasses import dataclass, field
 from sqsqlite.serve.budget import Budget
 from sqsqlite.serve.http_rules import HttpLimits
 
+try:
+    import resource
+except ImportError:  # Windows has no such limit
+    resource = None  # type: ignore[assignment]
+
+# For the queues' file, its WAL and its locks in each thread's connection, the log, and the rest of the program.
+_OTHERS = 256
+# Connections beyond the limit that get a 503 at the same time. The server closes further ones without an answer.
+REFUSED_AT_ONCE = 64
+# Seconds until the next try after the system had no descriptor or memory for a connection.
+_PAUSE_SECONDS = 0.1
+
 
 @dataclass(slots=True)
 class Shared:
@@ -37,15 +49,6 @@ class Shared:
     receiving: dict[object, Callable[[], None]] = field(default_factory=dict)
 
 
-try:
-    import resource
-except ImportError:  # Windows has no such limit
-    resource = None  # type: ignore[assignment]
-
-# For the queues' file, its WAL and its locks in each thread's connection, the log, and the rest of the program.
-_OTHERS = 256
-
-
 def room_for(connections: int) -> int:
     """Raise this process's limit of open files as far as needed and allowed.
 
@@ -62,12 +65,6 @@ def room_for(connections: int) -> int:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return min(connections, max(1, soft - _OTHERS))
-
-
-# Connections beyond the limit that get a 503 at the same time. The server closes further ones without an answer.
-REFUSED_AT_ONCE = 64
-# Seconds until the next try after the system had no descriptor or memory for a connection.
-_PAUSE_SECONDS = 0.1
 
 
 class Acceptor:

@@ -18,8 +18,35 @@ from sqsqlite.serve.protocol import Served
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
 
+KEPT_SECONDS = 1.0
+"""The shortest time for which a measurement is reused."""
+KEPT_TIMES = 10
+"""A measurement is reused for this many times the time it took, so scrapes use at most a tenth of a core."""
+CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
-_BYTES = 8
+_BYTES = 8  # of one number in shared memory
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0)
+_OPERATIONS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_ACTIONS = sorted(ACTIONS)
+_CODES = sorted(
+    {"", *(kind.query_code for kind in (*SQSError.__subclasses__(), *EndpointError.__subclasses__()))}
+)
+_STATUSES = range(100, 600)
+_ACTION_PLACES = {action: place for place, action in enumerate(_ACTIONS)}
+_CODE_PLACES = {code: place for place, code in enumerate(_CODES)}
+
+# The position of each number in a row.
+_WAITING_POLLS = 0
+_COMMITS = slice(1, 1 + len(_OPERATIONS) + 2)
+_REFUSED = slice(_COMMITS.stop, _COMMITS.stop + len(_STATUSES))
+_REQUESTS = slice(_REFUSED.stop, _REFUSED.stop + len(_ACTIONS) * len(_CODES))
+_TIMES = [
+    slice(start, start + len(_SECONDS) + 2)
+    for start in range(
+        _REQUESTS.stop, _REQUESTS.stop + len(_ACTIONS) * (len(_SECONDS) + 2), len(_SECONDS) + 2
+    )
+]
+_SIZE = _TIMES[-1].stop
 
 
 class SharedCounts:
@@ -45,32 +72,6 @@ class SharedCounts:
     def sums(self) -> list[float]:
         """Each number, summed over all processes."""
         return [sum(numbers) for numbers in zip(*(self.of(place) for place in self._places), strict=True)]
-
-
-CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
-
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0)
-_OPERATIONS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_ACTIONS = sorted(ACTIONS)
-_CODES = sorted(
-    {"", *(kind.query_code for kind in (*SQSError.__subclasses__(), *EndpointError.__subclasses__()))}
-)
-_STATUSES = range(100, 600)
-_ACTION_PLACES = {action: place for place, action in enumerate(_ACTIONS)}
-_CODE_PLACES = {code: place for place, code in enumerate(_CODES)}
-
-# The position of each number in a row.
-_WAITING_POLLS = 0
-_COMMITS = slice(1, 1 + len(_OPERATIONS) + 2)
-_REFUSED = slice(_COMMITS.stop, _COMMITS.stop + len(_STATUSES))
-_REQUESTS = slice(_REFUSED.stop, _REFUSED.stop + len(_ACTIONS) * len(_CODES))
-_TIMES = [
-    slice(start, start + len(_SECONDS) + 2)
-    for start in range(
-        _REQUESTS.stop, _REQUESTS.stop + len(_ACTIONS) * (len(_SECONDS) + 2), len(_SECONDS) + 2
-    )
-]
-_SIZE = _TIMES[-1].stop
 
 
 class Histogram:
@@ -204,12 +205,6 @@ def queue_lines(queues: Iterable[tuple[str, QueueMetrics]]) -> Iterator[str]:
 
 def _head(name: str, kind: str, help_text: str) -> tuple[str, str]:
     return f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"
-
-
-KEPT_SECONDS = 1.0
-"""The shortest time for which a measurement is reused."""
-KEPT_TIMES = 10
-"""A measurement is reused for this many times the time it took, so scrapes use at most a tenth of a core."""
 
 
 class QueueGauges:
