@@ -53,10 +53,10 @@ class Poll:
         return self.answer.done() or self.client.is_gone()
 
 
-class _News:
+class _LineEvent:
     """The event that the waker sets, on its own thread. It wakes the line in the loop."""
 
-    def __init__(self, line: "_Line") -> None:
+    def __init__(self, line: "_PollLine") -> None:
         self._line = line
         self._loop = asyncio.get_running_loop()
         self._is_set = False
@@ -76,7 +76,7 @@ class _News:
         return self._is_set
 
 
-class _Line:
+class _PollLine:
     """The polls of one queue, served in the order in which they came."""
 
     def __init__(self, polls: "Polls", queue_id: int, epoch_id: int) -> None:
@@ -89,7 +89,7 @@ class _Line:
         self._polls = polls
         self._store = polls.store
         self._loop = asyncio.get_running_loop()
-        self._waiter = Waiter(queue_id, _News(self))
+        self._waiter = Waiter(queue_id, _LineEvent(self))
         polls.store.waker.register(self._waiter)
 
     async def serve(self) -> None:
@@ -222,7 +222,7 @@ class Polls:
 
     def __init__(self, store: "Store", commits: Commits, waiting: Callable[[int], object]) -> None:
         self.store = store
-        self.lines: dict[int, _Line] = {}
+        self.lines: dict[int, _PollLine] = {}
         self._waiting = waiting
         self.is_closing = False
         self._commits = commits
@@ -282,17 +282,17 @@ class Polls:
         finally:
             self._waiting(-1)
 
-    def _line(self, queue_id: int, epoch_id: int) -> _Line:
+    def _line(self, queue_id: int, epoch_id: int) -> _PollLine:
         line = self.lines.get(queue_id)
         if line is None:
-            line = self.lines[queue_id] = _Line(self, queue_id, epoch_id)
+            line = self.lines[queue_id] = _PollLine(self, queue_id, epoch_id)
             task = asyncio.get_running_loop().create_task(line.serve())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return line
 
     @staticmethod
-    def _left(line: _Line, poll: Poll) -> None:
+    def _left(line: _PollLine, poll: Poll) -> None:
         if not poll.answer.done():
             poll.answer.set_result(ReceiveMessageResponse())
             line.kicked.set()
@@ -302,7 +302,7 @@ class Polls:
     ) -> asyncio.Future[tuple[ReceiveMessageResponse, int | None] | NoRoom | None]:
         return self._commits.submit(_claim_unless, is_over, share, request, caller)
 
-    async def claim(self, poll: Poll, line: _Line) -> tuple[bool, int | None]:
+    async def claim(self, poll: Poll, line: _PollLine) -> tuple[bool, int | None]:
         """Try to answer a poll.
 
         Returns:
