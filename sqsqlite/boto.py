@@ -40,7 +40,7 @@ _making = threading.Lock()  # a session of boto3's is for one thread at a time
 Answer = tuple[AWSResponse, dict[str, Any]]
 
 
-class Options(TypedDict, total=False):
+class BotoOptions(TypedDict, total=False):
     """Those of `sqsqlite.connect`, which says what they mean."""
 
     synchronous: str
@@ -53,7 +53,7 @@ class Options(TypedDict, total=False):
 
 
 def client(
-    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[Options]
+    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[BotoOptions]
 ) -> Any:
     """A boto3 client (`boto3.client("sqs")`) on a file of queues; `client.close()` closes the file too.
 
@@ -76,7 +76,7 @@ def client(
 
 
 def resource(
-    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[Options]
+    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[BotoOptions]
 ) -> Any:
     """A boto3 service resource (`boto3.resource("sqs")`) on a file of queues.
 
@@ -89,7 +89,7 @@ def resource(
     return made
 
 
-def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[Options]) -> "Attachment":
+def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[BotoOptions]) -> "Attachment":
     """Answer an existing client or resource from a file, until the attachment is closed.
 
     Args:
@@ -191,13 +191,13 @@ def _session() -> Any:
     return boto3.Session(botocore_session=Session(session_vars=silent))
 
 
-def _checked(function: str, options: Options, region_name: str | None = None) -> Options:
+def _checked(function: str, options: BotoOptions, region_name: str | None = None) -> BotoOptions:
     """The options, `region_name` as the `region` among them.
 
     Raises:
         TypeError: one is none of them; what else boto3's own functions take has no meaning for a file.
     """
-    allowed = Options.__annotations__
+    allowed = BotoOptions.__annotations__
     for name in options:
         if name not in allowed:
             raise TypeError(
@@ -210,7 +210,7 @@ def _checked(function: str, options: Options, region_name: str | None = None) ->
     return {**options, "region": region_name}
 
 
-def _settings(options: Options) -> dict[str, Any]:
+def _settings(options: BotoOptions) -> dict[str, Any]:
     """Arguments that leave boto3 nothing to look for; the credentials are never used, for nothing is signed."""
     return {
         "region_name": options.get("region", DEFAULT_REGION),
@@ -221,7 +221,7 @@ def _settings(options: Options) -> dict[str, Any]:
     }
 
 
-def _closing(made: Any, path: str | os.PathLike[str], options: Options) -> Any:
+def _closing(made: Any, path: str | os.PathLike[str], options: BotoOptions) -> Any:
     """Tie the client to the file and to its end."""
     attachment = attach(made, path, **options)
     close_endpoint = made.close

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqsqlite.actions.opening import open_store
 from sqsqlite.contract.requests import DeleteMessage, ReceiveMessage, SendMessage
-from sqsqlite.contract.responses import Empty, Message, ReceiveMessageResponse, SendMessageResponse
+from sqsqlite.contract.responses import Empty, ReceivedMessage, ReceiveMessageResponse, SendMessageResponse
 from sqsqlite.serve import application
 from sqsqlite.serve.endpoint import EndpointOptions, Server
 from sqsqlite.serve.operations import Operations
@@ -28,7 +28,7 @@ class Bare(Operations):
                 md5_of_message_body=_digest(request.message_body), message_id=str(uuid.uuid4())
             )
         if isinstance(request, ReceiveMessage):
-            message = Message(
+            message = ReceivedMessage(
                 message_id=str(uuid.uuid4()), receipt_handle=HANDLE, md5_of_body=_digest(BODY), body=BODY
             )
             return ReceiveMessageResponse(messages=[message])

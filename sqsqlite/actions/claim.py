@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import damaged, dead_letters, fair, sweep
 from sqsqlite.actions.messages import in_tens
-from sqsqlite.actions.queue_rows import Claim, Queue, Receivable, Received, StoredMessage
+from sqsqlite.actions.queue_rows import Claim, QueueRow, Receivable, Received, StoredMessage
 from sqsqlite.contract.message_attributes import load_attributes
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql import queues as queue_sql
@@ -23,20 +23,20 @@ MOST_IN_THE_WAY = 1_000
 MOST_PROMOTED = 10_000
 
 
-def next_expiry(execute: Any, queue: Queue, jumps: Jumps) -> int:
+def next_expiry(execute: Any, queue: QueueRow, jumps: Jumps) -> int:
     """When the retention of the oldest message ends. The queue must have one."""
     sent_at: int = execute(queue_sql.NEXT_EXPIRY, (queue.epoch_id,)).fetchone()[0]
     return jumps.expires_at(queue.message_retention_period_seconds, sent_at)
 
 
-def next_room(tx: "Transaction", queue: Queue) -> int:
+def next_room(tx: "Transaction", queue: QueueRow) -> int:
     """When one message less will be in flight, of a queue that has some: a timeout ends, or a retention may."""
     bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
     visible_at: int = tx.execute(queue_sql.NEXT_ROOM, bounds).fetchone()[0]
     return min(visible_at, next_expiry(tx.execute, queue, tx.settings.jumps))
 
 
-def promote(tx: "Transaction", queue: Queue) -> None:
+def promote(tx: "Transaction", queue: QueueRow) -> None:
     """Let messages whose delay or timeout has ended be claimed again: up to 10,000, 1,000 where they draw turns.
 
     All at once, since the claim goes by age: of the messages that end together, one left behind may be the oldest.
@@ -57,7 +57,7 @@ def promote(tx: "Transaction", queue: Queue) -> None:
 
 def claim(
     tx: "Transaction",
-    queue: Queue,
+    queue: QueueRow,
     state: Receivable,
     max_messages: int,
     visibility_timeout_seconds: int,
@@ -107,7 +107,7 @@ def claim(
 
 
 def _settle_claims(
-    tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
+    tx: "Transaction", queue: QueueRow, state: Receivable, claims: list[Claim], asked: int, visible_at: int
 ) -> list[Claim] | None:
     """Those of the claims that may be handed out, in order of service, and counted. None: as `claim`."""
     delta = tx.delta(queue.epoch_id)
@@ -137,7 +137,7 @@ def _needs_fixing(state: Receivable, claims: list[Claim], expired_at: int) -> bo
 
 
 def _fix(
-    tx: "Transaction", queue: Queue, state: Receivable, claims: list[Claim], asked: int, visible_at: int
+    tx: "Transaction", queue: QueueRow, state: Receivable, claims: list[Claim], asked: int, visible_at: int
 ) -> list[Claim] | None:
     """Sort out what may not be handed out, and claim others instead. None: as `claim`."""
     expired_at = queue.expired_at(tx)
@@ -174,12 +174,12 @@ def _fix(
             tx.delta(queue.epoch_id).in_flight += len(claims)
 
 
-def _first_live(tx: "Transaction", queue: Queue, expired_at: int) -> int:
+def _first_live(tx: "Transaction", queue: QueueRow, expired_at: int) -> int:
     found = tx.execute(sql.FIND_FIRST_LIVE, {"epoch_id": queue.epoch_id, "expired_at": expired_at}).fetchone()
     return 0 if found is None else int(found[0])
 
 
-def _delete_expired(tx: "Transaction", queue: Queue, expired: list[Claim], *, hidden: bool) -> None:
+def _delete_expired(tx: "Transaction", queue: QueueRow, expired: list[Claim], *, hidden: bool) -> None:
     for found in expired:
         tx.execute(sql.DELETE_ANY_LEASE, {"id": found.id, "epoch_id": queue.epoch_id}).fetchall()
     ids = [(found.id,) for found in expired]
@@ -193,7 +193,7 @@ def _delete_expired(tx: "Transaction", queue: Queue, expired: list[Claim], *, hi
     tx.sweep = True
 
 
-def read(tx: "Transaction", queue: Queue, claims: list[Claim], *, attributes: bool) -> list[Received]:
+def read(tx: "Transaction", queue: QueueRow, claims: list[Claim], *, attributes: bool) -> list[Received]:
     """The messages of the claims, in their order. Damaged ones are left out, and noted in `tx.damaged`."""
     try:
         messages = _messages(tx, [found.id for found in claims], attributes=attributes)

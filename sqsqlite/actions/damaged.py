@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqsqlite.actions import groups, sweep
-from sqsqlite.actions.queue_rows import Queue, StoredMessage
+from sqsqlite.actions.queue_rows import QueueRow, StoredMessage
 from sqsqlite.contract.message_attributes import load_attributes
 from sqsqlite.errors import Corrupt
 from sqsqlite.sql import fifo as fifo_sql
@@ -87,7 +87,7 @@ def line(row_id: int, queue_name: str, why: object) -> str:
 
 
 def read_one_by_one(
-    tx: "Transaction", queue: Queue, ids: Sequence[int], *, attributes: bool
+    tx: "Transaction", queue: QueueRow, ids: Sequence[int], *, attributes: bool
 ) -> dict[int, StoredMessage]:
     """The healthy ones among some messages, by row id. The others are noted in `tx.damaged`."""
     found = {}

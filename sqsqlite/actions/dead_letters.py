@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from sqsqlite.actions import damaged, groups, queue_rows
-from sqsqlite.actions.queue_rows import Claim, Queue, find_queue
+from sqsqlite.actions.queue_rows import Claim, QueueRow, find_queue
 from sqsqlite.contract import queue_attributes as attributes
 from sqsqlite.contract.names import queue_arn
 from sqsqlite.errors import Corrupt, QueueDoesNotExist
@@ -67,11 +67,12 @@ def check(
     source_arn = queue_arn(tx.settings.region, caller.account_id, name)
     if allowed is not None and not attributes.redrive_allowed(allowed, source_arn):
         raise attributes.redrive_policy_error(
-            policy, "Queue does not have permission to use the dead-letter queue: see its RedriveAllowPolicy."
+            policy,
+            "QueueRow does not have permission to use the dead-letter queue: see its RedriveAllowPolicy.",
         )
 
 
-def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queue | None:
+def find_target(tx: "Transaction", queue: QueueRow, target_arn: str | None) -> QueueRow | None:
     """The queue that the RedrivePolicy names, if it exists (a queue deleted and made again has the same name).
 
     None where it names its own queue, as compat="aws" allows: what fails there has nowhere to go.
@@ -85,7 +86,7 @@ def find_target(tx: "Transaction", queue: Queue, target_arn: str | None) -> Queu
 
 
 def move(
-    tx: "Transaction", source: Queue, target: Queue, exhausted: Sequence[Claim], *, hidden: bool
+    tx: "Transaction", source: QueueRow, target: QueueRow, exhausted: Sequence[Claim], *, hidden: bool
 ) -> None:
     """Move claimed, exhausted messages: the same rows in another queue, receivable there at once.
 
@@ -106,7 +107,7 @@ class Exhausted(NamedTuple):
     hidden: bool
 
 
-def move_fifo(tx: "Transaction", source: Queue, target: Queue, exhausted: Sequence[Exhausted]) -> None:
+def move_fifo(tx: "Transaction", source: QueueRow, target: QueueRow, exhausted: Sequence[Exhausted]) -> None:
     """Move messages that were not claimed, into the same groups of another FIFO queue.
 
     Their deduplication ids become their message ids, where those can be read. compat="aws": they count as sent now, as
@@ -129,7 +130,7 @@ def move_fifo(tx: "Transaction", source: Queue, target: Queue, exhausted: Sequen
     _count(tx, source, target, len(exhausted), sum(found.hidden for found in exhausted))
 
 
-def _note(tx: "Transaction", source: Queue, target: Queue, lease_id: int, receive_count: int) -> None:
+def _note(tx: "Transaction", source: QueueRow, target: QueueRow, lease_id: int, receive_count: int) -> None:
     row = {
         "id": lease_id,
         "epoch_id": target.epoch_id,
@@ -141,7 +142,7 @@ def _note(tx: "Transaction", source: Queue, target: Queue, lease_id: int, receiv
     tx.execute(sql.INSERT_DEAD_LETTER, row)
 
 
-def _count(tx: "Transaction", source: Queue, target: Queue, count: int, in_flight: int) -> None:
+def _count(tx: "Transaction", source: QueueRow, target: QueueRow, count: int, in_flight: int) -> None:
     if not target.holds_dead_letters:
         tx.execute(sql.MARK_DEAD_LETTERS, {"id": target.id})
     left = tx.delta(source.epoch_id)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqsqlite.actions import groups, queue_rows
 from sqsqlite.actions.leases import Lease, classify, divided, expired, invalid_handle, receipt_of, too_old
 from sqsqlite.actions.messages import in_tens
-from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.actions.queue_rows import QueueRow
 from sqsqlite.contract.receipts import Receipt
 from sqsqlite.contract.responses import DeleteMessageBatchResponse, DeleteMessageBatchResultEntry, Empty
 from sqsqlite.errors import LeaseLost, LostMessage, SQSError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
 
-def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> bool:
+def delete_all_current(tx: "Transaction", queue: QueueRow, receipts: Sequence[Receipt]) -> bool:
     """Delete each message whose receipt is its latest and whose timeout still runs. True: that was all of them.
 
     When it was not, `classify` tells the others apart: a message just deleted here is gone.
@@ -46,7 +46,7 @@ def delete_all_current(tx: "Transaction", queue: Queue, receipts: Sequence[Recei
     return bool(count == len(receipts))
 
 
-def _group_keys(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) -> dict[int, int]:
+def _group_keys(tx: "Transaction", queue: QueueRow, receipts: Sequence[Receipt]) -> dict[int, int]:
     """Group keys of the messages that are there, by row id."""
     found: dict[int, int] = {}
     ids = [receipt.lease_id for receipt in receipts]
@@ -57,7 +57,7 @@ def _group_keys(tx: "Transaction", queue: Queue, receipts: Sequence[Receipt]) ->
     return found
 
 
-def _free_groups(tx: "Transaction", queue: Queue, group_keys: dict[int, int]) -> None:
+def _free_groups(tx: "Transaction", queue: QueueRow, group_keys: dict[int, int]) -> None:
     """Messages went, by row id: their groups have another head, or none."""
     first_gone: dict[int, int] = {}
     for lease_id, group_key in group_keys.items():
@@ -67,7 +67,7 @@ def _free_groups(tx: "Transaction", queue: Queue, group_keys: dict[int, int]) ->
     tx.wake(queue.id, 0)  # a queue with as many in flight as it may have has room now
 
 
-def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
+def delete_any(tx: "Transaction", queue: QueueRow, receipt: Receipt) -> bool:
     """compat="aws": delete the message whatever has become of its lease."""
     parameters = {"id": receipt.lease_id, "epoch_id": queue.epoch_id}
     row = tx.execute(sql.DELETE_ANY_LEASE, parameters).fetchone()
@@ -84,7 +84,7 @@ def delete_any(tx: "Transaction", queue: Queue, receipt: Receipt) -> bool:
     return True
 
 
-def _forget(tx: "Transaction", queue: Queue, ids: list[tuple[int]], count: int) -> None:
+def _forget(tx: "Transaction", queue: QueueRow, ids: list[tuple[int]], count: int) -> None:
     """Delete the messages among `ids` that have no lease any more: `count` of them."""
     if len(ids) == 1:
         tx.run(sql.DELETE_MESSAGE, ids[0])
@@ -179,7 +179,7 @@ def _at(place: int, error: SQSError) -> SQSError:
     return placed
 
 
-def _delete(tx: "Transaction", queue: Queue, handle: str, receipt: Receipt) -> None:
+def _delete(tx: "Transaction", queue: QueueRow, handle: str, receipt: Receipt) -> None:
     if delete_all_current(tx, queue, (receipt,)):
         return
     if _is_late_delete(tx, queue, handle, receipt):
@@ -187,7 +187,7 @@ def _delete(tx: "Transaction", queue: Queue, handle: str, receipt: Receipt) -> N
 
 
 def _is_late_delete(
-    tx: "Transaction", queue: Queue, handle: str, receipt: Receipt, *, missing_ok: bool = False
+    tx: "Transaction", queue: QueueRow, handle: str, receipt: Receipt, *, missing_ok: bool = False
 ) -> bool:
     """Whether a handle that matched no running lease deletes all the same: Amazon's softer way.
 

@@ -8,21 +8,21 @@ A message without a group takes the clock's turn: it counts as a tenant of its o
 from typing import TYPE_CHECKING
 
 from sqsqlite.actions import damaged
-from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.actions.queue_rows import QueueRow
 from sqsqlite.sql import fifo as sql
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
 
-def clock(tx: "Transaction", queue: Queue) -> int:
+def clock(tx: "Transaction", queue: QueueRow) -> int:
     """The highest turn claimed, by this transaction's own claims too."""
     turn: int = tx.execute(sql.SELECT_TURN, (queue.epoch_id,)).fetchone()[0]
     delta = tx.deltas.get(queue.epoch_id)
     return turn if delta is None else max(turn, delta.turn)
 
 
-def draw(tx: "Transaction", queue: Queue, group_id: str | None, visible_at: int = 0) -> int:
+def draw(tx: "Transaction", queue: QueueRow, group_id: str | None, visible_at: int = 0) -> int:
     """The turn of a message that is sent now. A delayed one draws when its delay ends: `draw_again`."""
     turn = clock(tx, queue)
     if group_id is None:
@@ -35,7 +35,7 @@ def draw(tx: "Transaction", queue: Queue, group_id: str | None, visible_at: int 
     return int(tx.execute(sql.DRAW_TURN, (queue.epoch_id, group_id, turn, tx.now_ms)).fetchone()[0])
 
 
-def draw_again(tx: "Transaction", queue: Queue, lease_id: int) -> None:
+def draw_again(tx: "Transaction", queue: QueueRow, lease_id: int) -> None:
     """A message has become visible again: it goes behind what its tenant has waiting."""
     _, group_id = damaged.group_of(tx, lease_id)
     if group_id is None:
@@ -45,7 +45,7 @@ def draw_again(tx: "Transaction", queue: Queue, lease_id: int) -> None:
     tx.execute(sql.SET_TURN, (turn, lease_id))
 
 
-def promote(tx: "Transaction", queue: Queue) -> list[tuple[int, int]]:
+def promote(tx: "Transaction", queue: QueueRow) -> list[tuple[int, int]]:
     """Show up to 1,000 messages whose delay or timeout has ended: (was in flight, row id) of each."""
     bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
     promoted: list[tuple[int, int]] = tx.execute(sql.PROMOTE_TENANTS, bounds).fetchall()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqsqlite.actions import groups
 from sqsqlite.actions.messages import in_tens, insert_messages, new_message_id
-from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.actions.queue_rows import QueueRow
 from sqsqlite.sql import fifo as sql
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Appended(NamedTuple):
     sequence: int
 
 
-def find_settings(tx: "Transaction", queue: Queue) -> FifoSettings:
+def find_settings(tx: "Transaction", queue: QueueRow) -> FifoSettings:
     """The queue's row as sends go by it. compat="aws": the scope stays what it was when the queue was created."""
     content_based, scope, first_scope = tx.execute(sql.SELECT_FIFO_SETTINGS, (queue.id,)).fetchone()
     if tx.settings.compat == "aws":
@@ -41,7 +41,7 @@ def find_settings(tx: "Transaction", queue: Queue) -> FifoSettings:
 
 def append(
     tx: "Transaction",
-    queue: Queue,
+    queue: QueueRow,
     messages: "Sequence[PreparedMessage]",
     sender_id: str | None,
     settings: FifoSettings,
@@ -92,7 +92,7 @@ class _Fresh:
 
 def _accepted(
     tx: "Transaction",
-    queue: Queue,
+    queue: QueueRow,
     messages: "Sequence[PreparedMessage]",
     deduplication_ids: list[str],
     *,
@@ -117,7 +117,7 @@ def _accepted(
     return accepted
 
 
-def _store(tx: "Transaction", queue: Queue, fresh: list[_Fresh], sender_id: str | None) -> None:
+def _store(tx: "Transaction", queue: QueueRow, fresh: list[_Fresh], sender_id: str | None) -> None:
     """Store the messages, each the last of its group. A row id is its message's sequence too."""
     lease_id = insert_messages(
         tx, [one.message for one in fresh], [one.message_id for one in fresh], sender_id

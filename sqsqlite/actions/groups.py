@@ -5,14 +5,14 @@ Whatever takes a message away or hides it calls one of these, so that no group k
 
 from typing import TYPE_CHECKING
 
-from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.actions.queue_rows import QueueRow
 from sqsqlite.sql import fifo as sql
 
 if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
 
-def join(tx: "Transaction", queue: Queue, group_id: str, head_visible_at: int) -> int:
+def join(tx: "Transaction", queue: QueueRow, group_id: str, head_visible_at: int) -> int:
     """The group's key, for a message that comes last in it; a group that is new waits until `head_visible_at`."""
     row = tx.execute(sql.SELECT_GROUP, (queue.epoch_id, group_id)).fetchone()
     if row is not None:
@@ -20,7 +20,7 @@ def join(tx: "Transaction", queue: Queue, group_id: str, head_visible_at: int) -
     return int(tx.execute(sql.INSERT_GROUP, (queue.epoch_id, group_id, head_visible_at)).lastrowid)
 
 
-def join_anywhere(tx: "Transaction", queue: Queue, group_id: str, lease_id: int) -> int:
+def join_anywhere(tx: "Transaction", queue: QueueRow, group_id: str, lease_id: int) -> int:
     """The group's key, for a visible message that may stand before others of its group: by row id.
 
     A group that can be received from keeps its place. One that waits for a delay does so no longer when the message
@@ -49,7 +49,7 @@ def refresh(tx: "Transaction", queue_id: int, group_key: int, removed_id: int) -
         release(tx, queue_id, group_key, visible_at)
 
 
-def change(tx: "Transaction", queue: Queue, lease_id: int, visible_at: int) -> None:
+def change(tx: "Transaction", queue: QueueRow, lease_id: int, visible_at: int) -> None:
     """After a received message's visibility changed: the group waits for its head.
 
     Only where that is visible already does it wait for the others that are in flight.

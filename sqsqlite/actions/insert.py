@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from sqsqlite.actions import dead_letters, fair, groups
-from sqsqlite.actions.queue_rows import Queue, find_queue
+from sqsqlite.actions.queue_rows import QueueRow, find_queue
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql.operators import BEGIN_SEQUENCE, INSERT_LOADED_LEASE, RAISE_SEQUENCE
 
@@ -44,7 +44,7 @@ class LoadedMessage(NamedTuple):
     sequence: int = 0
 
 
-def append_loaded(tx: "Transaction", queue: Queue, loaded: Sequence[LoadedMessage]) -> None:
+def append_loaded(tx: "Transaction", queue: QueueRow, loaded: Sequence[LoadedMessage]) -> None:
     """Store the messages in a queue, in order, behind the messages there.
 
     In the activity they count as sent: this queue did not have them before. On a FIFO queue they get new sequence
@@ -98,7 +98,7 @@ def append_loaded(tx: "Transaction", queue: Queue, loaded: Sequence[LoadedMessag
     tx.wake(queue.id, min(one.visible_at for one in loaded))
 
 
-def _place(tx: "Transaction", queue: Queue, one: LoadedMessage) -> tuple[int, int | None, str | None]:
+def _place(tx: "Transaction", queue: QueueRow, one: LoadedMessage) -> tuple[int, int | None, str | None]:
     """Turn, group and deduplication id, as the queue has them."""
     message = one.message
     if not queue.fifo:
@@ -109,7 +109,7 @@ def _place(tx: "Transaction", queue: Queue, one: LoadedMessage) -> tuple[int, in
     return 0, group_key, message.deduplication_id or str(UUID(bytes=one.message_id))
 
 
-def _note_sources(tx: "Transaction", queue: Queue, first: int, loaded: Sequence[LoadedMessage]) -> None:
+def _note_sources(tx: "Transaction", queue: QueueRow, first: int, loaded: Sequence[LoadedMessage]) -> None:
     noted = False
     for place, one in enumerate(loaded):
         if one.source is None:

@@ -4,7 +4,7 @@ import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.actions.queue_rows import QueueRow
 from sqsqlite.contract.receipts import Receipt
 from sqsqlite.contract.responses import BatchResultErrorEntry, failure
 from sqsqlite.errors import LostMessage, ReceiptHandleIsInvalid, SQSError
@@ -38,7 +38,7 @@ class Standing(NamedTuple):
     is_held: bool = False
 
 
-def classify(tx: "Transaction", queue: Queue, receipt: Receipt) -> Standing:
+def classify(tx: "Transaction", queue: QueueRow, receipt: Receipt) -> Standing:
     """How a receipt stands to its lease: one look-up by row id."""
     row = tx.execute(sql.CLASSIFY_LEASE, {"id": receipt.lease_id}).fetchone()
     if row is None:
@@ -59,7 +59,7 @@ REASONS = {Lease.ENDED: "ended", Lease.REPLACED: "replaced", Lease.MOVED: "moved
 """`LeaseLost.reason` of each way to lose a lease."""
 
 
-def receipt_of(tx: "Transaction", queue: Queue, handle: str) -> Receipt:
+def receipt_of(tx: "Transaction", queue: QueueRow, handle: str) -> Receipt:
     """What a receipt handle says.
 
     Raises:

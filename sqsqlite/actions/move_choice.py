@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqsqlite.actions.queue_rows import Queue, find_queue
+from sqsqlite.actions.queue_rows import QueueRow, find_queue
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.sql import moves as sql
 from sqsqlite.store.transaction import Snapshot
@@ -48,7 +48,7 @@ class Route(NamedTuple):
         expired_at: what was sent then or before is beyond its retention.
     """
 
-    source: Queue
+    source: QueueRow
     destination_arn: str | None
     conditions: MoveFilter | None
     started_at: int
@@ -65,7 +65,7 @@ class Choice(NamedTuple):
         is_last: nothing is behind it.
     """
 
-    moves: dict[Queue, list[Movable]]
+    moves: dict[QueueRow, list[Movable]]
     failure_reason: str | None
     cursor: tuple[int, int]
     is_last: bool
@@ -107,8 +107,8 @@ def choose(at: Snapshot, route: Route, cursor: tuple[int, int], allowed: int) ->
     find = _next_in_groups if route.source.fifo else _next_by_age
     chunk = find(at, route, cursor).with_few_bytes()
     wanted = _wanted(at, route, chunk.messages)
-    destinations: dict[str, Queue | None] = {}
-    moves: dict[Queue, list[Movable]] = {}
+    destinations: dict[str, QueueRow | None] = {}
+    moves: dict[QueueRow, list[Movable]] = {}
     failure_reason = None
     for message in chunk.messages:
         if message.id in wanted:

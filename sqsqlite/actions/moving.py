@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqsqlite.actions import damaged, dead_letters, fair, groups
 from sqsqlite.actions.move_choice import CHUNK_ROWS, NO_SUCH_DESTINATION, Choice, Movable, Route, choose
-from sqsqlite.actions.queue_rows import Queue, find_queue
+from sqsqlite.actions.queue_rows import QueueRow, find_queue
 from sqsqlite.contract.move_filter import MoveFilter
 from sqsqlite.errors import Corrupt, DiskFull
 from sqsqlite.sql import fifo as fifo_sql
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqsqlite.store.transaction import Transaction
 
 
-def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable]) -> int:
+def transfer(tx: "Transaction", source: QueueRow, destination: QueueRow, messages: Sequence[Movable]) -> int:
     """Move the messages, in order, to a queue of the same type. Gives how many.
 
     There they are new: id, time of sending, receive count, retention, and on FIFO queues their sequence, last in their
@@ -57,7 +57,7 @@ def transfer(tx: "Transaction", source: Queue, destination: Queue, messages: Seq
 
 
 def _with_groups(
-    tx: "Transaction", source: Queue, messages: Sequence[Movable]
+    tx: "Transaction", source: QueueRow, messages: Sequence[Movable]
 ) -> tuple[Sequence[Movable], list[tuple[int, str]]]:
     """The messages that can be moved, and (place, group) of the messages that have a group."""
     listed = {"ids": json.dumps([message.id for message in messages])}
@@ -79,7 +79,7 @@ def _with_groups(
 
 
 def _join_groups(
-    tx: "Transaction", destination: Queue, ids: str, first_id: int, grouped: list[tuple[int, str]]
+    tx: "Transaction", destination: QueueRow, ids: str, first_id: int, grouped: list[tuple[int, str]]
 ) -> None:
     for group_id in dict.fromkeys(group_id for _, group_id in grouped):
         groups.join(tx, destination, group_id, tx.now_ms)
@@ -88,7 +88,7 @@ def _join_groups(
 
 
 def _take_turns(
-    tx: "Transaction", destination: Queue, ids: str, first_id: int, grouped: list[tuple[int, str]]
+    tx: "Transaction", destination: QueueRow, ids: str, first_id: int, grouped: list[tuple[int, str]]
 ) -> None:
     lease = {"ids": ids, "first_id": first_id, "epoch_id": destination.epoch_id, "now_ms": tx.now_ms}
     tx.execute(sql.COPY_LEASES, {**lease, "turn": fair.clock(tx, destination)})
@@ -97,7 +97,7 @@ def _take_turns(
 
 
 def _note_sources(
-    tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable], first_id: int
+    tx: "Transaction", source: QueueRow, destination: QueueRow, messages: Sequence[Movable], first_id: int
 ) -> None:
     """Where the messages came from that go one step back in a chain of dead-letter queues."""
     arn_end = f":{destination.account_id}:{destination.name}"
@@ -116,7 +116,7 @@ def _note_sources(
 
 
 def _step_back(
-    tx: "Transaction", source: Queue, destination: Queue, message: Movable, new_id: int
+    tx: "Transaction", source: QueueRow, destination: QueueRow, message: Movable, new_id: int
 ) -> Iterator[dict[str, Any]]:
     """The new message's provenance: the old one's without its last move. None where damage has left nothing of it."""
     assert message.earlier is not None
@@ -137,7 +137,7 @@ def _step_back(
     }
 
 
-def _leave_groups(tx: "Transaction", source: Queue, messages: Sequence[Movable]) -> None:
+def _leave_groups(tx: "Transaction", source: QueueRow, messages: Sequence[Movable]) -> None:
     first_gone: dict[int, int] = {}
     for message in messages:
         if message.group_key is not None:
@@ -146,7 +146,7 @@ def _leave_groups(tx: "Transaction", source: Queue, messages: Sequence[Movable])
         groups.refresh(tx, source.id, group_key, removed_id)
 
 
-def _count(tx: "Transaction", source: Queue, destination: Queue, messages: Sequence[Movable]) -> None:
+def _count(tx: "Transaction", source: QueueRow, destination: QueueRow, messages: Sequence[Movable]) -> None:
     count = len(messages)
     left = tx.delta(source.epoch_id)
     left.messages -= count
@@ -173,7 +173,7 @@ SECOND_MS = 1_000
 CHUNKS_A_SECOND = 10
 
 
-class MoveTask(NamedTuple):
+class MoveTaskRow(NamedTuple):
     """An unfinished task's row."""
 
     task_id: str
@@ -232,11 +232,11 @@ def end(tx: "Transaction", task_id: str, status: str, failure_reason: str | None
     tx.execute(sql.END_MOVE_TASK, row)
 
 
-def _unfinished(at: Snapshot) -> list[MoveTask]:
-    return [MoveTask(*row) for row in at.execute(sql.LIST_UNFINISHED_MOVE_TASKS).fetchall()]
+def _unfinished(at: Snapshot) -> list[MoveTaskRow]:
+    return [MoveTaskRow(*row) for row in at.execute(sql.LIST_UNFINISHED_MOVE_TASKS).fetchall()]
 
 
-def _work_on(tx: "Transaction", task: MoveTask, worker: bytes) -> None:
+def _work_on(tx: "Transaction", task: MoveTaskRow, worker: bytes) -> None:
     source = find_queue(tx, task.source_arn)
     if source is None or source.epoch_id != task.source_epoch_id:
         # Deleted or purged: none of its messages is left.
@@ -249,7 +249,7 @@ def _work_on(tx: "Transaction", task: MoveTask, worker: bytes) -> None:
         _move(tx, task, source, worker)
 
 
-def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> None:
+def _move(tx: "Transaction", task: MoveTaskRow, source: QueueRow, worker: bytes) -> None:
     due_at = _made_up_from(task, tx.now_ms)
     choice = _choose_with_room(tx, task, source, _allowed(task, due_at, tx.now_ms))
     moved_count = sum(
@@ -273,7 +273,7 @@ def _move(tx: "Transaction", task: MoveTask, source: Queue, worker: bytes) -> No
         end(tx, task.task_id, COMPLETED if failure_reason is None else FAILED, failure_reason)
 
 
-def _choose_with_room(tx: "Transaction", task: MoveTask, source: Queue, allowed: int) -> Choice:
+def _choose_with_room(tx: "Transaction", task: MoveTaskRow, source: QueueRow, allowed: int) -> Choice:
     """As many messages as there is room to copy on the disk: on a nearly full one, one at a time."""
     conditions = None if task.filter is None else _conditions(task)
     expired_at = source.expired_at(tx)
@@ -288,7 +288,7 @@ def _choose_with_room(tx: "Transaction", task: MoveTask, source: Queue, allowed:
     return choice
 
 
-def _conditions(task: MoveTask) -> MoveFilter:
+def _conditions(task: MoveTaskRow) -> MoveFilter:
     assert task.filter is not None
     try:
         return MoveFilter.from_json(task.filter)
@@ -308,7 +308,7 @@ def _duration_ms(count: int, rate: int) -> int:
     return -(-count * SECOND_MS // rate)
 
 
-def _made_up_from(task: MoveTask, now_ms: int) -> int:
+def _made_up_from(task: MoveTaskRow, now_ms: int) -> int:
     """The task's due_at, brought closer to the present: a file closed for a day is not followed by a flood."""
     rate = task.max_messages_per_second
     if rate is None:
@@ -316,7 +316,7 @@ def _made_up_from(task: MoveTask, now_ms: int) -> int:
     return max(task.due_at, now_ms - SECOND_MS + _duration_ms(_step(rate), rate))
 
 
-def _allowed(task: MoveTask, due_at: int, now_ms: int) -> int:
+def _allowed(task: MoveTaskRow, due_at: int, now_ms: int) -> int:
     """Messages that may be moved now: the step that is due, and what came due since. The 1 is what was rounded up."""
     rate = task.max_messages_per_second
     if rate is None:

@@ -30,7 +30,7 @@ LOCAL = Caller()
 """Everything inside this process: no server, no keys."""
 
 
-class Queue(NamedTuple):
+class QueueRow(NamedTuple):
     """What every operation on messages needs of its queue's row."""
 
     id: int
@@ -119,11 +119,11 @@ class Received(NamedTuple):
     received_at: int | None = None
 
 
-def find_queue(at: Snapshot, arn: str) -> Queue | None:
+def find_queue(at: Snapshot, arn: str) -> QueueRow | None:
     """The queue of that account and name: also one deleted and made again."""
     where = queue_name(arn)
     row = at.run(sql.SELECT_QUEUE, where).fetchone()
-    return None if row is None else Queue(*row + where)
+    return None if row is None else QueueRow(*row + where)
 
 
 def place(queue_url: str, caller: "Caller") -> tuple[str, str]:
@@ -132,7 +132,7 @@ def place(queue_url: str, caller: "Caller") -> tuple[str, str]:
     return account_id or caller.account_id, name
 
 
-def find(at: Snapshot, queue_url: str, caller: "Caller") -> Queue:
+def find(at: Snapshot, queue_url: str, caller: "Caller") -> QueueRow:
     """The queue's row.
 
     Raises:
@@ -142,16 +142,16 @@ def find(at: Snapshot, queue_url: str, caller: "Caller") -> Queue:
     row = at.run(sql.SELECT_QUEUE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    return Queue(*row + where)
+    return QueueRow(*row + where)
 
 
-def find_to_receive(at: Snapshot, queue_url: str, caller: "Caller") -> tuple[Queue, Receivable]:
+def find_to_receive(at: Snapshot, queue_url: str, caller: "Caller") -> tuple[QueueRow, Receivable]:
     """The queue's row and what else a receive needs, by one statement. Raises as `find`."""
     where = place(queue_url, caller)
     row = at.run(sql.SELECT_QUEUE_TO_RECEIVE, where).fetchone()
     if row is None:
         raise QueueDoesNotExist(NO_SUCH_QUEUE)
-    return Queue(*row[:QUEUE_COLUMNS] + where), Receivable(*row[QUEUE_COLUMNS:])
+    return QueueRow(*row[:QUEUE_COLUMNS] + where), Receivable(*row[QUEUE_COLUMNS:])
 
 
 def find_row(at: Snapshot, queue_url: str, caller: "Caller") -> dict[str, Any]:

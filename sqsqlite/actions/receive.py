@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqsqlite.actions import claim as receive
 from sqsqlite.actions import queue_rows, receive_fifo, sweep
 from sqsqlite.actions.messages import sequence_number, uuid_text
-from sqsqlite.actions.queue_rows import Queue, Receivable, Received
+from sqsqlite.actions.queue_rows import QueueRow, Receivable, Received
 from sqsqlite.contract.digests import md5_of_attributes
-from sqsqlite.contract.responses import Message, ReceiveMessageResponse
+from sqsqlite.contract.responses import ReceivedMessage, ReceiveMessageResponse
 from sqsqlite.errors import InvalidParameterValue, OverLimit
 from sqsqlite.sql import fifo as statements_fifo
 from sqsqlite.sql import messages as statements
@@ -43,7 +43,7 @@ _OVER_LIMIT = (
 class Found(NamedTuple):
     """What a claim brings: one message or more. `received_at`: in milliseconds since 1970 UTC."""
 
-    queue: Queue
+    queue: QueueRow
     messages: list[Received]
     received_at: int
 
@@ -78,7 +78,7 @@ def receive_message(store: "Store", request: "requests.ReceiveMessage", caller: 
 class Look(NamedTuple):
     """What a receive would find. `next_at`: when there may be something to claim; None: not before the next send."""
 
-    queue: Queue
+    queue: QueueRow
     wait_seconds: int
     next_at: int | None
 
@@ -104,7 +104,7 @@ def looks_empty(store: "Store", request: "requests.ReceiveMessage", caller: "Cal
     return next_at is None or next_at > store.clock.now_ms()
 
 
-def _next_at(execute: "Execute", queue: Queue, state: Receivable, jumps: "Jumps") -> int | None:
+def _next_at(execute: "Execute", queue: QueueRow, state: Receivable, jumps: "Jumps") -> int | None:
     return receive_fifo.next_at(execute, queue, jumps) if queue.fifo else state.next_at
 
 
@@ -165,7 +165,7 @@ def _wait_seconds(request: "requests.ReceiveMessage", state: Receivable) -> int:
     return request.wait_time_seconds
 
 
-def _check(queue: Queue, request: "requests.ReceiveMessage") -> None:
+def _check(queue: QueueRow, request: "requests.ReceiveMessage") -> None:
     if request.receive_request_attempt_id is not None and not queue.fifo:
         raise InvalidParameterValue(
             f"Value {request.receive_request_attempt_id} for parameter ReceiveRequestAttemptId is invalid. "
@@ -246,7 +246,7 @@ def claim_within(tx: "Transaction", request: "requests.ReceiveMessage", caller: 
     return found
 
 
-def _again_at(tx: "Transaction", queue: Queue, state: Receivable) -> int | None:
+def _again_at(tx: "Transaction", queue: QueueRow, state: Receivable) -> int | None:
     if not queue.fifo:
         return state.next_visible_at
     next_at = receive_fifo.next_at(tx.execute, queue, tx.settings.jumps)
@@ -264,7 +264,7 @@ def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", calle
     return state.messages + delta.messages > hidden or state.is_due(tx.now_ms)
 
 
-def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable, asked: int) -> int:
+def _room_in_flight(tx: "Transaction", queue: QueueRow, state: Receivable, asked: int) -> int:
     """How many more messages may be in flight. Source: quotas, "In-flight messages"."""
     delta = tx.deltas.get(queue.epoch_id)
     in_flight = state.in_flight + (delta.in_flight if delta is not None else 0)
@@ -275,7 +275,7 @@ def _room_in_flight(tx: "Transaction", queue: Queue, state: Receivable, asked: i
     return limit - in_flight
 
 
-def _no_longer_in_flight(tx: "Transaction", queue: Queue) -> int:
+def _no_longer_in_flight(tx: "Transaction", queue: QueueRow) -> int:
     """How many are still counted whose timeout or retention has ended."""
     before = tx.delta(queue.epoch_id).in_flight
     sweep.delete_expired(tx, queue.id, queue.epoch_id, queue.expired_at(tx), sweep.CHUNK_ROWS)
@@ -298,10 +298,10 @@ def answer_to(
 
 def _answered(
     found: Found, one: Received, asked: frozenset[str], wanted: list[str] | None, sealer: "Sealer"
-) -> Message:
+) -> ReceivedMessage:
     message = one.message
     selected = _select(one.attributes, wanted) if wanted and one.attributes else None
-    return Message(
+    return ReceivedMessage(
         message_id=uuid_text(message.message_id),
         receipt_handle=found.handle(one, sealer),
         md5_of_body=message.body_md5.hex(),
@@ -312,7 +312,7 @@ def _answered(
     )
 
 
-def _system_attributes(queue: Queue, asked: frozenset[str], found: Received) -> dict[str, str] | None:
+def _system_attributes(queue: QueueRow, asked: frozenset[str], found: Received) -> dict[str, str] | None:
     lease, message = found.claim, found.message
     values = {
         "ApproximateFirstReceiveTimestamp": str(lease.first_received_at),

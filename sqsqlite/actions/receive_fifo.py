@@ -13,7 +13,7 @@ import msgspec
 from sqsqlite.actions import dead_letters, groups, sweep
 from sqsqlite.actions.claim import MOST_IN_THE_WAY, next_expiry, promote, read
 from sqsqlite.actions.dead_letters import Exhausted
-from sqsqlite.actions.queue_rows import Claim, Queue, Receivable, Received
+from sqsqlite.actions.queue_rows import Claim, QueueRow, Receivable, Received
 from sqsqlite.errors import Corrupt, InvalidParameterValue
 from sqsqlite.sql import fifo as sql
 from sqsqlite.store.clock import Jumps
@@ -36,15 +36,15 @@ class Front(NamedTuple):
 class _Walk:
     """One claim: what it does not hand out, and how much of that it has met."""
 
-    def __init__(self, tx: "Transaction", queue: Queue, state: Receivable) -> None:
+    def __init__(self, tx: "Transaction", queue: QueueRow, state: Receivable) -> None:
         self.expired_at = queue.expired_at(tx)
         self.in_the_way = 0
         self._tx = tx
         self._queue = queue
         self._state = state
-        self._target: Queue | None = None
+        self._target: QueueRow | None = None
 
-    def target_of(self, found: Front) -> Queue | None:
+    def target_of(self, found: Front) -> QueueRow | None:
         """The dead-letter queue, if the message is exhausted; without that queue it stays receivable."""
         limit = self._state.max_receive_count
         if limit is None or found.queue_receive_count < limit:
@@ -54,7 +54,7 @@ class _Walk:
         return self._target
 
 
-def next_at(execute: Any, queue: Queue, jumps: Jumps) -> int | None:
+def next_at(execute: Any, queue: QueueRow, jumps: Jumps) -> int | None:
     """The instant from which there may be something to receive; None: not before the next send.
 
     Where the oldest message ends its retention it may free its group, in flight or not.
@@ -67,7 +67,7 @@ def next_at(execute: Any, queue: Queue, jumps: Jumps) -> int | None:
 
 def claim(
     tx: "Transaction",
-    queue: Queue,
+    queue: QueueRow,
     state: Receivable,
     max_messages: int,
     visibility_timeout_seconds: int,
@@ -102,7 +102,7 @@ def claim(
 
 
 def _claim_groups(
-    tx: "Transaction", queue: Queue, walk: _Walk, seen: set[int], max_messages: int, visible_at: int
+    tx: "Transaction", queue: QueueRow, walk: _Walk, seen: set[int], max_messages: int, visible_at: int
 ) -> list[Any]:
     """Claim up to `max_messages` messages from groups that are not among the `seen`: their rows."""
     rows: list[Any] = []
@@ -122,7 +122,7 @@ def _claim_groups(
 
 
 def with_deduplication_ids(
-    tx: "Transaction", queue: Queue, rows: list[Any], *, attributes: bool
+    tx: "Transaction", queue: QueueRow, rows: list[Any], *, attributes: bool
 ) -> list[Received]:
     """The messages of rows that are a Claim and a deduplication id. Damaged ones are left out, as `read` does."""
     found = read(tx, queue, [Claim(*row[:7]) for row in rows], attributes=attributes)
@@ -133,7 +133,7 @@ def with_deduplication_ids(
 
 
 def _up_to_damage(
-    tx: "Transaction", queue: Queue, rows: list[Any], found: list[Received], *, hidden: bool
+    tx: "Transaction", queue: QueueRow, rows: list[Any], found: list[Received], *, hidden: bool
 ) -> list[Received]:
     """The messages before the first damaged one of their group.
 
@@ -158,7 +158,7 @@ def _up_to_damage(
 
 
 def _claim_group(
-    tx: "Transaction", queue: Queue, walk: _Walk, group_key: int, wanted: int, visible_at: int
+    tx: "Transaction", queue: QueueRow, walk: _Walk, group_key: int, wanted: int, visible_at: int
 ) -> list[Any]:
     """Claim the visible messages at the group's front, up to `wanted`: their rows, in order."""
     front = _front(tx, queue, walk, group_key, wanted)
@@ -176,7 +176,7 @@ def _claim_group(
     return rows
 
 
-def _front(tx: "Transaction", queue: Queue, walk: _Walk, group_key: int, wanted: int) -> list[Front]:
+def _front(tx: "Transaction", queue: QueueRow, walk: _Walk, group_key: int, wanted: int) -> list[Front]:
     """The first messages of the group that can be claimed now, once the exhausted ones were moved away."""
     while walk.in_the_way < MOST_IN_THE_WAY:
         visible: list[Front] = []
@@ -203,7 +203,7 @@ def _front(tx: "Transaction", queue: Queue, walk: _Walk, group_key: int, wanted:
     return []
 
 
-def _put_off(tx: "Transaction", queue: Queue, group_key: int) -> None:
+def _put_off(tx: "Transaction", queue: QueueRow, group_key: int) -> None:
     """Nothing at the front can be claimed: the group waits for its head, if it still has one."""
     head = tx.execute(sql.SELECT_HEAD, (group_key,)).fetchone()
     if head is not None:
@@ -218,7 +218,7 @@ _decoder = msgspec.json.Decoder(_Leases)
 
 def remember(
     tx: "Transaction",
-    queue: Queue,
+    queue: QueueRow,
     attempt_id: str,
     found: list[Received],
     visibility_timeout_seconds: int,
@@ -231,7 +231,7 @@ def remember(
 
 
 def replay(
-    tx: "Transaction", queue: Queue, attempt_id: str, visibility_timeout_seconds: int
+    tx: "Transaction", queue: QueueRow, attempt_id: str, visibility_timeout_seconds: int
 ) -> list[Received] | None:
     """The messages that the attempt was answered with, under the same handles, hidden anew.
 
@@ -264,7 +264,7 @@ def replay(
 
 
 def _as_noted(
-    tx: "Transaction", queue: Queue, attempt_id: str, lease_id: int, token: str, visible_at: int
+    tx: "Transaction", queue: QueueRow, attempt_id: str, lease_id: int, token: str, visible_at: int
 ) -> Any:
     """The lease's row, if the message is still there and untouched since the attempt was answered."""
     row = tx.execute(sql.SELECT_ATTEMPTED_LEASE, (lease_id, queue.epoch_id)).fetchone()
@@ -277,7 +277,7 @@ def _as_noted(
     return row
 
 
-def _hide_again(tx: "Transaction", queue: Queue, lease: Any, visible_at: int) -> tuple[int, str, int]:
+def _hide_again(tx: "Transaction", queue: QueueRow, lease: Any, visible_at: int) -> tuple[int, str, int]:
     """Begin the lease's timeout anew, though never beyond what one receive may have in all."""
     lease_id, token, received_at = lease[1], lease[2], lease[9]
     longest = received_at + tx.settings.limits.visibility_total_seconds * 1000
@@ -288,7 +288,7 @@ def _hide_again(tx: "Transaction", queue: Queue, lease: Any, visible_at: int) ->
 
 
 def _note(
-    tx: "Transaction", queue: Queue, attempt_id: str, leases: list[tuple[int, str, int]], expires_at: int
+    tx: "Transaction", queue: QueueRow, attempt_id: str, leases: list[tuple[int, str, int]], expires_at: int
 ) -> None:
     noted = _encode(leases).decode()
     tx.execute(sql.SET_RECEIVE_ATTEMPT, (queue.epoch_id, attempt_id, noted, expires_at))

@@ -21,7 +21,7 @@ from sqsqlite.actions.messages import (
     sequence_number,
     uuid_text,
 )
-from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.actions.queue_rows import QueueRow
 from sqsqlite.contract.prepared import (
     PreparedMessage,
     check_fifo_identifiers,
@@ -104,7 +104,7 @@ def send_message_batch(
 
 
 def _check_batch(
-    tx: "Transaction", queue: Queue, request: "requests.SendMessageBatch"
+    tx: "Transaction", queue: QueueRow, request: "requests.SendMessageBatch"
 ) -> fifo_send.FifoSettings:
     """One entry without a group, or without anything to tell duplicates by, fails the whole batch."""
     settings = find_settings(tx, queue)
@@ -132,7 +132,7 @@ def sent(
 
 
 def prepare_fifo(
-    tx: "Transaction", queue: Queue, request: "requests.SendMessage", settings: fifo_send.FifoSettings
+    tx: "Transaction", queue: QueueRow, request: "requests.SendMessage", settings: fifo_send.FifoSettings
 ) -> PreparedMessage:
     """`prepare` for a message to a FIFO queue, with what it must have there. Raises as `check_fifo_identifiers`."""
     message = prepare(tx, queue, request)
@@ -146,7 +146,7 @@ def prepare_fifo(
 
 def prepare(
     tx: "Transaction",
-    queue: Queue,
+    queue: QueueRow,
     request: "requests.SendMessage | requests.SendMessageBatchRequestEntry",
     *,
     in_batch: bool = False,
@@ -169,7 +169,7 @@ def prepare(
 
 
 def append(
-    tx: "Transaction", queue: Queue, messages: "Sequence[PreparedMessage]", sender_id: str | None
+    tx: "Transaction", queue: QueueRow, messages: "Sequence[PreparedMessage]", sender_id: str | None
 ) -> list[bytearray]:
     """Store the messages, in order, and give back their message ids.
 
@@ -195,7 +195,7 @@ def append(
 
 
 def append_one(
-    tx: "Transaction", queue: Queue, message: "PreparedMessage", sender_id: str | None
+    tx: "Transaction", queue: QueueRow, message: "PreparedMessage", sender_id: str | None
 ) -> bytearray:
     """`append` without lists: most sends are of one message."""
     size_bytes = message.size_bytes
@@ -221,7 +221,7 @@ def append_one(
 
 
 def _insert_leases(
-    tx: "Transaction", queue: Queue, messages: "Sequence[PreparedMessage]", first: int, delta: Any
+    tx: "Transaction", queue: QueueRow, messages: "Sequence[PreparedMessage]", first: int, delta: Any
 ) -> int:
     """A lease for each message. Gives the earliest instant at which one is visible, 0: now."""
     now_ms, epoch_id, queue_delay = tx.now_ms, queue.epoch_id, queue.delay_seconds

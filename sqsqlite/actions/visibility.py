@@ -14,7 +14,7 @@ from sqsqlite.actions.leases import (
     receipt_of,
     too_old,
 )
-from sqsqlite.actions.queue_rows import Queue
+from sqsqlite.actions.queue_rows import QueueRow
 from sqsqlite.contract.receipts import Receipt
 from sqsqlite.contract.responses import (
     ChangeMessageVisibilityBatchResponse,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def change_visibility(
-    tx: "Transaction", queue: Queue, receipt: Receipt, visibility_timeout_seconds: int, *, any_handle: bool
+    tx: "Transaction", queue: QueueRow, receipt: Receipt, visibility_timeout_seconds: int, *, any_handle: bool
 ) -> bool:
     """Hide an in-flight message for so long from now; 0 shows it at once. False: the receipt matched nothing.
 
@@ -111,7 +111,7 @@ def change_message_visibility_batch(
 
 def _change(
     tx: "Transaction",
-    queue: Queue,
+    queue: QueueRow,
     handle: str,
     visibility_timeout: int,
     unavailable: Callable[[str, Lease], SQSError],

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection as SQLAlchemyConnection
     from sqlalchemy.orm import Session
 
-    Caller = SQLAlchemyConnection | Session  # the application's own transaction, which an operation joins
+    CallersTransaction = (
+        SQLAlchemyConnection | Session
+    )  # the application's own transaction, which an operation joins
 
 
 class SentMessage(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ class Message:
             "in the other process, with sqsqlite.client(path)"
         )
 
-    def delete(self, *, missing_ok: bool = False, connection: "Caller | None" = None) -> None:
+    def delete(self, *, missing_ok: bool = False, connection: "CallersTransaction | None" = None) -> None:
         """Delete the message: its work is done.
 
         Outside a transaction a message that is gone already is no error. Inside `with sqs.transaction()`, or with
@@ -117,7 +119,7 @@ class Message:
             if not (missing_ok and error.reason == "gone"):
                 raise
 
-    def change_visibility(self, seconds: int, *, connection: "Caller | None" = None) -> None:
+    def change_visibility(self, seconds: int, *, connection: "CallersTransaction | None" = None) -> None:
         """Hide the message for `seconds` (0 to 43,200) from now on; 0 gives it back at once.
 
         Raises:

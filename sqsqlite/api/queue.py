@@ -13,7 +13,7 @@ from sqsqlite.contract import requests
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
-    from sqsqlite.api.message import Caller
+    from sqsqlite.api.message import CallersTransaction
 
 _ALL = ["All"]
 
@@ -21,7 +21,9 @@ _ALL = ["All"]
 class Queue(QueueInspection):
     """A queue by name. Holds nothing of its state: every call reads the file."""
 
-    def _call(self, kind: type, parameters: dict[str, Any], connection: "Caller | None" = None) -> Any:
+    def _call(
+        self, kind: type, parameters: dict[str, Any], connection: "CallersTransaction | None" = None
+    ) -> Any:
         """Execute a request to this queue. None of the parameters may be None."""
         parameters["QueueUrl"] = self.name
         raw = None if connection is None else self._store.application.connection_of(connection)
@@ -40,7 +42,7 @@ class Queue(QueueInspection):
         group_id: str | None = None,
         deduplication_id: str | None = None,
         trace_header: str | None = None,
-        connection: "Caller | None" = None,
+        connection: "CallersTransaction | None" = None,
     ) -> SentMessage:
         """Send a message. When this returns it is in the file, synced as `synchronous` says.
 
@@ -75,7 +77,7 @@ class Queue(QueueInspection):
         return SentMessage(response.message_id, response.md5_of_message_body, response.sequence_number)
 
     def send_many(
-        self, messages: Iterable[str | Mapping[str, Any]], *, connection: "Caller | None" = None
+        self, messages: Iterable[str | Mapping[str, Any]], *, connection: "CallersTransaction | None" = None
     ) -> list[SentMessage]:
         """Send any number of messages in one transaction: all of them or none.
 
@@ -106,7 +108,7 @@ class Queue(QueueInspection):
         visibility_timeout: int | None = None,
         *,
         attempt_id: str | None = None,
-        connection: "Caller | None" = None,
+        connection: "CallersTransaction | None" = None,
     ) -> list[Message]:
         """Receive up to `max_messages` (1 to 10), hidden from others until deleted or their timeout ends.
 
@@ -148,7 +150,7 @@ class Queue(QueueInspection):
         messages: "Iterable[Message | str]",
         *,
         missing_ok: bool = False,
-        connection: "Caller | None" = None,
+        connection: "CallersTransaction | None" = None,
     ) -> None:
         """Delete any number of received messages: all of them or, when one is refused, none.
 

@@ -22,7 +22,7 @@ _is_identifier = re.compile(r"[!-~]+").fullmatch
 _is_tag_text = re.compile(r"(?:[\w.:/=+\-@]|(?![\x0b\x0c\x1c-\x1f])\s)*").fullmatch
 
 
-class Entry(Protocol):
+class Identified(Protocol):
     """What a batch's shape depends on: the id of each entry."""
 
     @property
@@ -49,7 +49,7 @@ def check_identifier(parameter: str, value: str, limits: Limits) -> None:
         )
 
 
-def check_batch(entry_type: str, entries: Sequence[Entry], limits: Limits) -> None:
+def check_batch(entry_type: str, entries: Sequence[Identified], limits: Limits) -> None:
     """Check the shape of a batch, in SQS's order: empty, too many, ids well formed, ids distinct.
 
     Raises:

@@ -302,13 +302,13 @@ class ChangeMessageVisibility(QueueRequest, frozen=True, kw_only=True):
 # Batches: `check` raises what fails the whole request, `check_entry` and `prepare_message` what fails one entry.
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
+class BatchEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
     """An entry of a batch. `id` is the caller's name for it, in this request alone."""
 
     id: str
 
 
-class SendMessageBatchRequestEntry(Entry, frozen=True, kw_only=True):
+class SendMessageBatchRequestEntry(BatchEntry, frozen=True, kw_only=True):
     """One message of a SendMessageBatch."""
 
     message_body: str
@@ -344,7 +344,7 @@ class SendMessageBatch(QueueRequest, frozen=True, kw_only=True):
             )
 
 
-class DeleteMessageBatchRequestEntry(Entry, frozen=True, kw_only=True):
+class DeleteMessageBatchRequestEntry(BatchEntry, frozen=True, kw_only=True):
     """One handle of a DeleteMessageBatch."""
 
     receipt_handle: str
@@ -365,7 +365,7 @@ class DeleteMessageBatch(QueueRequest, frozen=True, kw_only=True):
         check_batch("DeleteMessageBatchRequestEntry", self.entries, limits)
 
 
-class ChangeMessageVisibilityBatchRequestEntry(Entry, frozen=True, kw_only=True):
+class ChangeMessageVisibilityBatchRequestEntry(BatchEntry, frozen=True, kw_only=True):
     """One handle of a ChangeMessageVisibilityBatch, and its new timeout in seconds from now."""
 
     receipt_handle: str

@@ -73,7 +73,7 @@ class SendMessageResponse(Response, frozen=True, kw_only=True):
     sequence_number: str | None = None
 
 
-class Message(Response, frozen=True, kw_only=True):
+class ReceivedMessage(Response, frozen=True, kw_only=True):
     """A received message. `attributes` are the system's; `md5_of_message_attributes` covers those returned."""
 
     message_id: str
@@ -88,7 +88,7 @@ class Message(Response, frozen=True, kw_only=True):
 class ReceiveMessageResponse(Response, frozen=True, kw_only=True):
     """The messages received; none is not an error."""
 
-    messages: list[Message] = []
+    messages: list[ReceivedMessage] = []
 
 
 # Batches

@@ -16,7 +16,7 @@ class Kill(NamedTuple):
     held: tuple[str, ...]
 
 
-class DeadLetter(NamedTuple):
+class DeadMessage(NamedTuple):
     """A message in the dead-letter queue. `parses`: whether the parent could parse its file."""
 
     message_id: str
@@ -44,7 +44,7 @@ class Evidence:
     parsed: Sequence[Parsed]
     acknowledged: Sequence[str]
     late_count: int
-    dead_letters: Sequence[DeadLetter]
+    dead_letters: Sequence[DeadMessage]
     max_receive_count: int
     left: int
     kill: Kill | None

@@ -13,7 +13,7 @@ from typing import Self
 import sqsqlite
 from sqsqlite import SQS
 from sqsqlite.demo import ledger
-from sqsqlite.demo.audit import DeadLetter, Evidence, Kill, find_faults, find_returns
+from sqsqlite.demo.audit import DeadMessage, Evidence, Kill, find_faults, find_returns
 from sqsqlite.demo.ledger import Parsed, Receive
 from sqsqlite.demo.worker import DEAD_LETTER_QUEUE, QUEUE, count, now_ms
 
@@ -224,7 +224,7 @@ def gather(sqs: SQS, kill: Kill | None, logs: list[Path]) -> Evidence:
         acknowledged=[id_ for outcome, id_ in outcomes if outcome == "parsed"],
         late_count=sum(outcome == "late" for outcome, _ in outcomes),
         dead_letters=[
-            DeadLetter(one.message_id, one.body, one.receive_count, count(Path(one.body)) is not None)
+            DeadMessage(one.message_id, one.body, one.receive_count, count(Path(one.body)) is not None)
             for one in sqs.queue(DEAD_LETTER_QUEUE).peek(PEEK_LIMIT)
         ],
         max_receive_count=MAX_RECEIVE_COUNT,

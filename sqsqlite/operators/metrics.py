@@ -77,7 +77,7 @@ def _cloudwatch_name(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
 
 
-class _Queue(NamedTuple):
+class _QueueFacts(NamedTuple):
     """A queue's row: configuration, and the minute that is still open."""
 
     account_id: str
@@ -155,7 +155,7 @@ def _measure(
     now_ms = snapshot.now_ms
     bounds = {"account_ids": json.dumps(account_ids), "first_name": first, "last_name": last}
     rows = snapshot.execute(statements.LIST_QUEUES_TO_MEASURE, bounds).fetchall()
-    queues = [_Queue._make(row) for row in rows]
+    queues = [_QueueFacts._make(row) for row in rows]
     expired_at = {
         queue.epoch_id: snapshot.expired_at(queue.message_retention_period_seconds) for queue in queues
     }
@@ -177,7 +177,7 @@ def _measure(
     return [(queue.account_id, _metrics(queue, measured)) for queue in queues]
 
 
-def _metrics(queue: _Queue, measured: _Measured) -> QueueMetrics:
+def _metrics(queue: _QueueFacts, measured: _Measured) -> QueueMetrics:
     epoch_id, fifo = queue.epoch_id, bool(queue.fifo)
     counts, activity = measured.counts[epoch_id], measured.activity[queue.id]
     age = measured.age(measured.oldest_at[epoch_id])
@@ -207,7 +207,10 @@ def _metrics(queue: _Queue, measured: _Measured) -> QueueMetrics:
 
 
 def _oldest(
-    snapshot: Snapshot, queues: list[_Queue], expired_at: dict[int, int], counts: dict[int, statistics.Counts]
+    snapshot: Snapshot,
+    queues: list[_QueueFacts],
+    expired_at: dict[int, int],
+    counts: dict[int, statistics.Counts],
 ) -> dict[int, int | None]:
     """The instant from which the age counts: of the oldest send, or in a dead-letter queue of the oldest move."""
     found = {epoch_id: count.oldest_sent_at for epoch_id, count in counts.items()}
@@ -222,7 +225,7 @@ def _oldest(
 
 def _groups_in_flight(
     snapshot: Snapshot,
-    queues: list[_Queue],
+    queues: list[_QueueFacts],
     expired_at: dict[int, int],
     counts: dict[int, statistics.Counts],
     now_ms: int,
@@ -238,7 +241,7 @@ def _groups_in_flight(
 
 def _noisy(
     snapshot: Snapshot,
-    queues: list[_Queue],
+    queues: list[_QueueFacts],
     expired_at: dict[int, int],
     counts: dict[int, statistics.Counts],
     now_ms: int,

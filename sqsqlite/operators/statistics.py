@@ -121,7 +121,7 @@ def statistics(
         now_ms = snapshot.now_ms
         since = now_ms - _MINUTE_MS if since_ms is None else since_ms
         since -= since % _MINUTE_MS
-        rows = [_Queue._make(row) for row in snapshot.execute(sql.STATS, bounds).fetchall()]
+        rows = [_QueueCounts._make(row) for row in snapshot.execute(sql.STATS, bounds).fetchall()]
         measured = counts(
             snapshot,
             ((row.epoch_id, snapshot.expired_at(row.retention_seconds)) for row in rows),
@@ -132,7 +132,7 @@ def statistics(
     return [_statistics(row, measured[row.epoch_id], done[row.id], now_ms, since) for row in rows]
 
 
-class _Queue(NamedTuple):
+class _QueueCounts(NamedTuple):
     """A row of STATS: a queue's configuration, and the minute that is still open."""
 
     name: str
@@ -152,7 +152,7 @@ class _Queue(NamedTuple):
 
 
 def _statistics(
-    queue: _Queue, counts: Counts, activity: Activity, now_ms: int, since: int
+    queue: _QueueCounts, counts: Counts, activity: Activity, now_ms: int, since: int
 ) -> QueueStatistics:
     oldest = counts.oldest_sent_at
     return QueueStatistics(

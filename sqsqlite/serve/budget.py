@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from sqsqlite.contract.message_attributes import MessageAttributeValue
-from sqsqlite.contract.responses import Message, ReceiveMessageResponse
+from sqsqlite.contract.responses import ReceivedMessage, ReceiveMessageResponse
 
 SHORT_BYTES = 256 * 1024
 """Shares up to this size are short. Some of the budget is for short shares only."""
@@ -220,7 +220,7 @@ def _end(waiting: asyncio.Future[None]) -> None:
         waiting.set_result(None)
 
 
-def _size_of(message: Message) -> int:
+def _size_of(message: ReceivedMessage) -> int:
     """Bytes in Python's memory: a text with a character beyond Latin-1 takes two or four bytes per character."""
     size = sys.getsizeof(message.body) + _AROUND_BYTES
     attributes = message.message_attributes

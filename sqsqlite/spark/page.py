@@ -9,7 +9,7 @@ from typing import Any
 
 from sqsqlite.spark.catalogue import CLOUDWATCH, REPORTS
 from sqsqlite.spark.facts import Facts, path_text
-from sqsqlite.spark.plots import STYLE, Bar, Column, Part, bars, columns, legend
+from sqsqlite.spark.plots import STYLE, Bar, Part, PlotColumn, bars, columns, legend
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -183,7 +183,7 @@ def _throughput_plot(rows: Rows) -> str:
             counts[name] += row[name]
     nothing = {name: 0 for name, _ in _FLOWS}
     drawn = [
-        Column(
+        PlotColumn(
             at[:16].replace("T", " "),
             [Part(name.replace("_", " "), periods.get(at, nothing)[name], colour) for name, colour in _FLOWS],
         )

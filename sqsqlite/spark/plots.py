@@ -25,7 +25,7 @@ class Bar(NamedTuple):
     end: str
 
 
-class Column(NamedTuple):
+class PlotColumn(NamedTuple):
     """A place on a time axis: its label, and the parts that stand side by side."""
 
     label: str
@@ -67,7 +67,7 @@ def _bar(bar: Bar, longest: float) -> str:
     )
 
 
-def columns(rows: Sequence[Column], *, unit: str) -> str:
+def columns(rows: Sequence[PlotColumn], *, unit: str) -> str:
     """Columns over time, with the highest value above, and the first and the last label below."""
     highest = max((part.value for row in rows for part in row.parts), default=0) or 1
     drawn = []

@@ -23,7 +23,7 @@ OWN_THREADS = "sqsqlite-"
 _TIME_NAMESPACE = Path("/proc/self/timens_offsets")
 
 
-class Event(Protocol):
+class Waitable(Protocol):
     """What a clock waits for: a `threading.Event` or anything like it."""
 
     def is_set(self) -> bool: ...
@@ -37,7 +37,7 @@ class Clock(Protocol):
     def now_ms(self) -> int:
         """The present instant, in milliseconds since 1970 UTC."""
 
-    def wait(self, event: Event, until_ms: int) -> bool:
+    def wait(self, event: Waitable, until_ms: int) -> bool:
         """Sleep until `event` is set (True) or the clock shows `until_ms` (False)."""
 
 
@@ -47,7 +47,7 @@ class WallClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    def wait(self, event: Event, until_ms: int) -> bool:
+    def wait(self, event: Waitable, until_ms: int) -> bool:
         return event.wait(max(0, until_ms - self.now_ms()) / 1000)
 
 
@@ -89,7 +89,7 @@ class FileClock:
     def now_ms(self) -> int:
         return (self._offset_ns + time.clock_gettime_ns(time.CLOCK_BOOTTIME)) // 1_000_000
 
-    def wait(self, event: Event, until_ms: int) -> bool:
+    def wait(self, event: Waitable, until_ms: int) -> bool:
         return event.wait(max(0, until_ms - self.now_ms()) / 1000)
 
     def behind_ms(self) -> int:
@@ -100,7 +100,7 @@ class FileClock:
 class _Waiting(NamedTuple):
     """A thread that sleeps on a ManualClock."""
 
-    event: Event
+    event: Waitable
     until_ms: int
     thread: threading.Thread
 
@@ -156,7 +156,7 @@ class ManualClock:
             self._waiting.remove(waiting)
         return due
 
-    def wait(self, event: Event, until_ms: int) -> bool:
+    def wait(self, event: Waitable, until_ms: int) -> bool:
         """Sleep until `event` is set (True) or the clock shows `until_ms` (False).
 
         Raises:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.beside import share_socket
-from sqsqlite.store.clock import Event
+from sqsqlite.store.clock import Waitable
 from sqsqlite.store.file import File
 from sqsqlite.store.interrupts import Signal, refuse_handlers
 from sqsqlite.store.used_up import NO_LINK
@@ -34,7 +34,7 @@ LONGEST_FOLDER_BYTES = 107 - len("/wake-4194304-01234567")
 KEEP_BOUND = 5.0
 
 
-class News(Event, Protocol):
+class News(Waitable, Protocol):
     """What news sets; who waits clears it."""
 
     def clear(self) -> None: ...

@@ -171,7 +171,7 @@ def test_options_are_those_of_connect(path, clock):
 
 
 def test_the_options_are_all_those_of_connect():
-    assert list(boto.Options.__annotations__) == list(inspect.signature(sqsqlite.connect).parameters)[1:]
+    assert list(boto.BotoOptions.__annotations__) == list(inspect.signature(sqsqlite.connect).parameters)[1:]
 
 
 @pytest.mark.parametrize("make", [boto.client, boto.resource])

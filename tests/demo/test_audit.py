@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqsqlite.demo.audit import DeadLetter, Evidence, Kill, find_faults
+from sqsqlite.demo.audit import DeadMessage, Evidence, Kill, find_faults
 from sqsqlite.demo.ledger import Parsed, Receive
 
 SENT = {"a": "abc.py", "b": "ast.py", "c": "cgi.py", "d": "bad.py"}
@@ -15,7 +15,7 @@ def parsed(message_id: str, worker: str = "worker-1", receive_count: int = 1) ->
 
 
 ROWS = (parsed("a"), parsed("b", "worker-2", 2), parsed("c", "worker-2", 2))
-DEAD = DeadLetter("d", "bad.py", 3, parses=False)
+DEAD = DeadMessage("d", "bad.py", 3, parses=False)
 RETURNS = (Receive("b", "worker-2", 2, 5_000), Receive("c", "worker-2", 2, 5_000))
 
 SOUND = Evidence(
@@ -94,14 +94,14 @@ def test_a_dead_letter_of_the_killed_worker_is_no_fault():
             ["bad.py (d) is a dead letter after 2 receives, not after 3"],
         ),
         (
-            {"dead_letters": [DEAD, DeadLetter("a", "abc.py", 3, parses=False)]},
+            {"dead_letters": [DEAD, DeadMessage("a", "abc.py", 3, parses=False)]},
             [
                 "4 sent, but 3 processed and 2 dead letters make 5",
                 "abc.py (a) was processed and is a dead letter as well",
             ],
         ),
         (
-            {"dead_letters": [DEAD, DeadLetter("y", "yes.py", 3, parses=False)]},
+            {"dead_letters": [DEAD, DeadMessage("y", "yes.py", 3, parses=False)]},
             [
                 "4 sent, but 3 processed and 2 dead letters make 5",
                 "yes.py (y) is a dead letter, but was not sent as that",

@@ -197,7 +197,7 @@ def test_values_from_json_are_checked_too():
 
 
 def test_results_have_amazons_names_and_no_key_for_what_is_empty():
-    message = responses.Message(
+    message = responses.ReceivedMessage(
         message_id="m",
         receipt_handle="h",
         md5_of_body="d",
