@@ -164,12 +164,14 @@ class Turnstile:
         A writer that goes past the turn keeps the waiting room instead: others stand behind it all the same.
         """
         started = 0.0
-        has_turn = False
+        has_turn = is_alone = False
         try:
             if not self._waiting_room.try_lock():
                 started = time.monotonic()
                 self._waiting_room.wait(timeout, self._moves)
-            has_turn = self._turn.try_lock() or self._turn.spin()
+            has_turn = self._turn.try_lock()
+            is_alone = has_turn and not started
+            has_turn = has_turn or self._turn.spin()
             if not has_turn:
                 now = time.monotonic()
                 started = started or now
@@ -183,11 +185,8 @@ class Turnstile:
             else:
                 self._keeps_room = True
         now = time.monotonic()
-        if not started:
-            self._alone_until = now + ALONE_FOR
-            return timeout
-        self._alone_until = 0.0
-        return max(0.0, timeout - (now - started))
+        self._alone_until = now + ALONE_FOR if is_alone else 0.0
+        return max(0.0, timeout - (now - started)) if started else timeout
 
     def _moves(self, holder: int) -> bool:
         """Whether it is worth waiting behind `holder`: SQLite's lock is taken by the process whose turn it is."""
