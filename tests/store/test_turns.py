@@ -10,6 +10,8 @@ import pytest
 
 import sqsqlite
 from sqsqlite.errors import Busy, TransactionInProgress
+from sqsqlite.store import turns
+from sqsqlite.store.turns import Turnstile
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 from tests.store.waiting import Task, until
@@ -33,6 +35,14 @@ for _ in range(2):
         say("mine")
         input()
 say("done")
+"""
+# Stands in the waiting room until told.
+IN_WAITING_ROOM = """
+import fcntl
+file = open(sys.argv[1], "r+b")
+fcntl.lockf(file, fcntl.LOCK_EX)
+say("in line")
+input()
 """
 
 posix_locks = pytest.mark.skipif(
@@ -188,3 +198,25 @@ with open(sys.argv[1], "r+b") as file:
 """
     with Program(look, f"{path}-sqs/turn") as program:
         return program.hear() == "held"
+
+
+@posix_locks
+@pytest.mark.parametrize(("alone_for", "goes_past"), [(1e9, True), (0, False)])
+def test_process_that_was_alone_a_moment_ago_takes_its_turn_past_the_waiting_room(
+    tmp_path, monkeypatch, alone_for, goes_past
+):
+    monkeypatch.setattr(turns, "ALONE_FOR", alone_for)
+    turnstile = Turnstile(tmp_path)
+    with turnstile.taken(20):
+        pass
+    with Program(IN_WAITING_ROOM, tmp_path / "waiting-room") as other:
+        assert other.hear() == "in line"
+        task = Task(lambda: turnstile.taken(20).__enter__())
+        if goes_past:
+            task.outcome()
+        else:
+            until(lambda: turnstile._held)
+            assert task.is_alive()
+        other.tell()
+        task.outcome()
+    turnstile.close()
