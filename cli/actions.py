@@ -80,7 +80,7 @@ _HELP = {
     "Actions": f"Up to {SQS.policy_action_count} of SQS's actions, or *.",
 }
 
-# Flags of the AWS CLI about the way to a server: there is none, so nothing is lost by passing them over.
+# Flags of the AWS CLI about the way to a server. Without a server they mean nothing, and are passed over.
 _PASSED_OVER = (
     ("--no-cli-pager", None),
     ("--no-sign-request", None),
@@ -191,7 +191,7 @@ def _flag_name(field: inspect.Field) -> str:
 def _extra_flags(*, paginated: bool) -> list[click.Parameter]:
     """Flags that the AWS CLI adds to an action's own."""
     flags = [
-        click.Option(["--cli-input-json"], metavar="JSON", help="All parameters; flags given beside it win."),
+        click.Option(["--cli-input-json"], metavar="JSON", help="All parameters; flags win over it."),
         click.Option(
             ["--generate-cli-skeleton"],
             is_flag=False,
@@ -310,7 +310,7 @@ def _arn(queue: Any, region: str) -> Any:
     try:
         return queue_arn(region, DEFAULT_ACCOUNT_ID, queue_name(queue)[1])
     except QueueDoesNotExist:
-        return queue  # nothing at all: as above
+        return queue  # nothing at all: the same
 
 
 def _json_value(value: Any) -> Any:

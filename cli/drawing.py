@@ -135,7 +135,7 @@ class Screen:
         heading, *lines = Drawing(columns, self.console.width).lines(rows)
         room = max(
             self.console.height - 4, 1
-        )  # beside the title, a blank line, the heading and the last line
+        )  # besides the title, a blank line, the heading and the last line
         if len(lines) > room + 1:
             lines[room:] = [f"and {len(lines) - room:,} more"]
         text = Text("\n").join([Text(f"{on_screen(title)}\n"), Text(heading, "bold"), *map(Text, lines)])

@@ -69,5 +69,5 @@ def code_of(query_code: str) -> str:
 
 
 def leave_quietly() -> None:
-    """Let the interpreter's last flush go nowhere, since nobody reads standard output any more."""
+    """Let the interpreter's last flush go nowhere, since standard output has no reader any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

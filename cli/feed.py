@@ -84,7 +84,7 @@ class Feed:
         """Send a portion in one commit.
 
         Raises:
-            Failure: a record was refused and there is no place for such. Those before it were sent.
+            Failure: a record was refused, and no file for refused records was named. The records before it were sent.
         """
         with put_off(signal.SIGINT, signal.SIGTERM):  # so that what was committed is counted
             self.begun = portion[-1][0]
@@ -143,7 +143,7 @@ class Feed:
 class Aside:
     """The file of refused records: JSON lines in the order of the input, to be mended and fed again.
 
-    Made at once, so that a place that can't be written is told before anything is sent.
+    Made at once: a file that can't be written is reported before anything is sent.
 
     Args:
         path: a file that is not there, or empty as an earlier run may have left it that was killed.

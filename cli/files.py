@@ -99,7 +99,7 @@ def _check(line: CommandLine, *, quick: bool, bodies: bool) -> "list[Finding]":
 
 
 def _set_aside(line: CommandLine, target: Path, *, yes: bool) -> bool:
-    """Set the damaged messages aside. False: there are none."""
+    """Set the damaged messages aside. False: no message is damaged."""
     damaged = line.sqs.damaged_messages()
     if not damaged:
         line.say("no message is damaged: nothing to set aside")
@@ -123,16 +123,16 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
       sqsqlite dump orders --out orders.jsonl
       sqsqlite dump | gzip > all.jsonl.gz
 
-    Writes all queues, or those that are named, as they are at one instant: settings, tags, messages with everything
+    Writes all queues, or the named ones, as they are at one instant: settings, tags, messages with everything
     that `sqsqlite load` needs, and the deduplication ids that FIFO queues remember. Changes nothing: messages in flight
     are written too, and stay in flight.
 
     From a damaged file it writes what it can read, names the rest on standard error, and exits with 4.
     """
     line: CommandLine = context.obj
-    given(context).setdefault("output", "jsonl")  # also on a terminal: it is no table
+    given(context).setdefault("output", "jsonl")  # also on a terminal: it is not a table
     for queue in queues:
-        line.queue(queue)  # the error for a missing queue names those that exist
+        line.queue(queue)  # the error for a missing queue names the queues that exist
     progress = line.progress("dumped")
     damaged: list[str] = []
 

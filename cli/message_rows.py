@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class BadMessage(ValueError):
-    """A line of input that is no message; the text says what is wanted.
+    """A line of input that is not a message; the text says what a line must be.
 
     Attributes:
         row: the object that the line holds; None: it holds none.
@@ -97,7 +97,7 @@ def _attributes(typed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: dict[str, Any]) -> Any:
-    """Text and whole numbers as themselves; what would not come back the same keeps its type beside it."""
+    """Text and whole numbers as themselves; other values keep their type next to them."""
     data_type, text = value["DataType"], value.get("StringValue")
     if data_type == "String":
         return text

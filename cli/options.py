@@ -34,7 +34,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 
 def _compile(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """A slip in the expression is told before the verb does anything."""
+    """A slip in the expression is reported before the verb does anything."""
     if value is not None:
         import jmespath
 
@@ -48,7 +48,7 @@ def _compile(context: click.Context, parameter: click.Parameter, value: str | No
 def _keep_number(context: click.Context, parameter: click.Parameter, value: float | None) -> None:
     """Click takes NaN for a number within any range."""
     if value is not None and math.isnan(value):
-        raise click.BadParameter("NaN is no number of seconds")
+        raise click.BadParameter("NaN is not a number of seconds")
     _keep(context, parameter, value)
 
 

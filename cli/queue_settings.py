@@ -16,7 +16,7 @@ from sqsqlite.errors import QueueNameExists
 if TYPE_CHECKING:
     from sqsqlite import Queue
 
-_RECEIVES = 3  # until a message goes to the dead-letter queue, unless said
+_RECEIVES = 3  # until a message goes to the dead-letter queue, by default
 
 
 def _number(flag: str, unit: str, limit: Range, what: str) -> Callable[..., Any]:
@@ -96,14 +96,14 @@ def create(
     max_receive_count: int | None,
     **given: Any,
 ) -> None:
-    r"""Make a queue, and the file if there is none.
+    r"""Make a queue, and the file if it does not exist.
 
     \b
       sqsqlite create orders-failed
       sqsqlite create orders --visibility-timeout 60 --dead-letter-queue orders-failed
       sqsqlite create invoices.fifo -a ContentBasedDeduplication=true
 
-    A queue of this name and these attributes that exists already is no error; `sqsqlite set` changes one. One whose
+    A queue of this name and these attributes that exists already is not an error; `sqsqlite set` changes one. One whose
     name ends in .fifo is a FIFO queue.
     """
     if max_receive_count is not None and dead_letter_queue is None:

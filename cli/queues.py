@@ -24,7 +24,7 @@ def queues(line: CommandLine, prefix: str) -> None:
       sqsqlite queues
       sqsqlite queues ord --output csv
 
-    With PREFIX those whose names begin so.
+    With PREFIX, only the queues whose names begin with it.
     """
     rows = [
         {

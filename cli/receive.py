@@ -43,7 +43,7 @@ _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
     help=f"How long they stay hidden, {span(_VISIBILITY_TIMEOUT)}.",
 )
 @click.option("--delete", is_flag=True, help="Delete what is printed, after it is printed.")
-@click.option("--fail-empty", is_flag=True, help="Exit code 3 when there is none.")
+@click.option("--fail-empty", is_flag=True, help="Exit code 3 when the queue is empty.")
 @click.option("--loop", is_flag=True, help="Go on until interrupted, waiting for more.")
 @click.option(
     "--exec", "command", metavar="COMMAND", help="Run this for each message, its body on standard input."

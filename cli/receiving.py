@@ -81,7 +81,7 @@ class Receiving:
                 yield found
 
     def delete(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Delete up to ten messages; return SQS's entries for those that failed."""
+        """Delete up to ten messages; return SQS's entries for the failed ones."""
         entries = [
             {"Id": str(place), "ReceiptHandle": message["ReceiptHandle"]}
             for place, message in enumerate(messages)

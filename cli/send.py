@@ -40,7 +40,7 @@ _DELAY = limits.SQS.delay_seconds
 )
 @click.option("--nul", is_flag=True, help="Input is parted by NUL characters instead of line ends.")
 @click.option("--raw", is_flag=True, help="All the input is one message.")
-@click.option("--create", is_flag=True, help="Make the queue, and the file, if there is none.")
+@click.option("--create", is_flag=True, help="Make the queue, and the file, if it does not exist.")
 @click.option("--continue-on-error", is_flag=True, help="Set refused messages aside and go on; exit code 4.")
 @click.option(
     "--refused",
@@ -135,7 +135,7 @@ def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
 
 
 def _reader(common: dict[str, Any], jsonl: bool, as_it_is: bool) -> Callable[[bytes], dict[str, Any]]:
-    """What makes a message of a record; its own members win over those that all have in common."""
+    """What makes a message of a record; its own members win over the common ones."""
     read: Callable[[bytes], dict[str, Any]] = _json_line if jsonl else _text if as_it_is else _text_line
     return lambda record: {**common, **read(record)}
 

@@ -95,7 +95,7 @@ class _Reader:
                 return found
 
     def value(self, end: str, *, from_file: bool = False) -> Any:
-        """One value; outside brackets, the list of those that commas join."""
+        """One value; outside brackets, the list that commas join."""
         self.skip_blanks()
         if self.take("["):
             return self.items()

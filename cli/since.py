@@ -19,7 +19,7 @@ class LengthType(click.ParamType):  # type: ignore[type-arg] # as below
         """Raises click.BadParameter for a text that is none."""
         match = _LENGTH.fullmatch(f"{value}s" if str(value).isdecimal() else str(value))
         if match is None:
-            self.fail(f"{value!r} is no length of time such as 90s, 15m, 2h or 7d", param, ctx)
+            self.fail(f"{value!r} is not a length of time such as 90s, 15m, 2h or 7d", param, ctx)
         return int(match[1]) * _UNITS_MS[match[2]] // 1_000
 
 

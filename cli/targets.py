@@ -47,7 +47,7 @@ def check_folder(flag: str, folder: Path) -> None:
     """
     there = next((found for found in (folder, *folder.absolute().parents) if found.exists()), Path("/"))
     if not there.is_dir():
-        raise Failure(f"{flag} {folder}: {there} is no folder", FAILED)
+        raise Failure(f"{flag} {folder}: {there} is not a folder", FAILED)
     if not os.access(there, os.W_OK | os.X_OK):
         raise Failure(f"{flag} {folder}: {there} can't be written to", FAILED)
 
@@ -72,4 +72,4 @@ def _is_database(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(_HEADER)) == _HEADER
     except OSError:
-        return False  # whether it can be written is told next
+        return False  # the next check tells whether it can be written

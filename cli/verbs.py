@@ -35,7 +35,7 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "queues": Verb("queues:queues", EVERYDAY, "List the queues with their counts."),
-    "create": Verb("queue_settings:create", EVERYDAY, "Make a queue, and the file if there is none."),
+    "create": Verb("queue_settings:create", EVERYDAY, "Make a queue, and the file if it does not exist."),
     "set": Verb("queue_settings:set_", EVERYDAY, "Change a queue's attributes and tags."),
     "send": Verb("send:send", EVERYDAY, "Send a message, or one for each line of standard input."),
     "receive": Verb("receive:receive", EVERYDAY, "Receive messages, or run a command for each."),

@@ -1,12 +1,17 @@
-"""Who a request is from, and whether they may do what they ask."""
+"""Who a request is from, whether they may do what they ask, and the names by which a server without keys is asked.
 
+Any site can let its own name lead to 127.0.0.1 (DNS rebinding). A page of that site then reaches the server as a page
+of its own, and only the Host header tells: a browser puts there the name that stands in the page's address.
+"""
+
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 from sqsqlite.access.authorization import authorize, place_of
-from sqsqlite.access.exchange import TARGET
-from sqsqlite.access.hosts import Hosts, leads_off_loopback
-from sqsqlite.access.identity import Identity
+from sqsqlite.access.exchange import TARGET, Identity
 from sqsqlite.access.keys import find_policy
 from sqsqlite.contract import requests
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID, NO_SUCH_QUEUE
@@ -17,6 +22,54 @@ if TYPE_CHECKING:
     from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.requests import Request, StartMessageMoveTask
     from sqsqlite.store.store import Store
+
+
+_is_loopback = re.compile(r"(?:.+\.)?localhost|127(?:\.[0-9]{1,3}){3}|::1").fullmatch
+_host_of_header = re.compile(r"(\[[^]]*\]|[^:]*)(?::[0-9]*)?").fullmatch
+_host_of_origin = re.compile(r"https?://(\[[^]]*\]|[^:/]*)(?::[0-9]*)?", re.IGNORECASE).fullmatch
+
+
+class Hosts:
+    """The names of loopback, which lead nowhere else, and the names that the server's operator vouches for.
+
+    Args:
+        names: names and addresses, without ports.
+        base_url: its host is one more; None: no base URL is set.
+    """
+
+    def __init__(self, names: Iterable[str] = (), base_url: str | None = None) -> None:
+        self._names = {_bare(name) for name in names}
+        if base_url is not None:
+            self._names.add(urlsplit(base_url).hostname or "")
+        self._names.discard("")
+
+    def knows(self, host: str) -> bool:
+        """Whether a Host header has one of them; a request of HTTP/1.0 without one is not a browser's."""
+        found = _host_of_header(host)
+        return not host or (found is not None and self._has(found[1]))
+
+    def knows_origin(self, origin: str) -> bool:
+        """Whether an Origin header does: `null` has none."""
+        found = _host_of_origin(origin)
+        return found is not None and self._has(found[1])
+
+    def _has(self, name: str) -> bool:
+        name = _bare(name)
+        return _is_loopback(name) is not None or name in self._names
+
+
+def leads_off_loopback(host: str) -> bool:
+    """Whether a Host header has a name other than loopback's.
+
+    Over plain HTTP browsers don't tell it whose page asks.
+    """
+    found = _host_of_header(host)
+    return bool(host) and (found is None or _is_loopback(_bare(found[1])) is None)
+
+
+def _bare(name: str) -> str:
+    """As names are compared: without brackets, the root's dot and capitals."""
+    return name.strip("[]").removesuffix(".").lower()
 
 
 # The names of actions that change nothing begin like this. A receive hides messages, so it changes something.
@@ -38,7 +91,7 @@ class Access(Protocol):
         """Whether `authenticate` will hash the body. Raises what that would, as far as the headers tell."""
 
     def authenticate(self, exchange: "Exchange") -> Identity:
-        """Who it is from. Raises an SQSError if that can't be told, or isn't true."""
+        """Who it is from. Raises an SQSError if that is unknown or untrue."""
 
     def check_key(self, exchange: "Exchange") -> None:
         """Once more, while it waits. Raises an SQSError if the key that it was authenticated by is gone."""
@@ -55,10 +108,10 @@ class Access(Protocol):
 
 
 class OpenAccess:
-    """Without keys: whoever can reach the address is the one account, signed or not.
+    """Without keys: each client that reaches the address is the one account, signed or not.
 
-    There is nobody to tell it from, so the policies of its queues are not asked. Those of another account are: the file
-    may have had keys.
+    There is no other account to tell it from, so the policies of its queues are not asked. Those of another account
+    are: the file may have had keys.
 
     Args:
         hosts: the names by which it may be asked; None: those of loopback alone.

@@ -1,4 +1,4 @@
-"""Who may do what with a queue: its own account everything, others what its Policy allows, nobody what it denies.
+"""Who may do what with a queue: its own account everything, others what its Policy allows, and no one what it denies.
 
 Source: SQS developer guide, "Overview of managing access in Amazon SQS", "Amazon SQS API permissions"; IAM user guide,
 "Policy evaluation logic", for an account whose users have no policies of their own.
@@ -18,8 +18,7 @@ from sqsqlite.errors import AccessDenied
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqsqlite.access.exchange import Exchange
-    from sqsqlite.access.identity import Identity
+    from sqsqlite.access.exchange import Exchange, Identity
     from sqsqlite.actions.queue_rows import Caller
     from sqsqlite.contract.requests import Request
     from sqsqlite.store.store import Store

@@ -1,7 +1,7 @@
-"""The Condition element of a policy, held against the circumstances of a request.
+"""The Condition element of a policy, compared with the circumstances of a request; `*` and `?` in policies.
 
-A condition holds, does not hold, or can't be told (None): a key that is not known here, an operator or a value that
-can't be read. What can't be told refuses: no Allow holds by it, and every Deny does.
+A condition holds, does not hold, or is unknown (None): its key, its operator or its value cannot be read. An unknown
+condition refuses: it makes no Allow hold, and every Deny.
 Source: IAM user guide, "IAM JSON policy elements: Condition operators", "AWS global condition context keys".
 """
 
@@ -13,15 +13,66 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sqsqlite.access.wildcards import Wildcards
 from sqsqlite.contract.policy import Conditions, Scalar
 
+
+class Wildcards:
+    """Patterns, matched all at once: `*` is any characters, `?` is one.
+
+    One pass over the text, without going back, takes time that grows with the text and with the patterns' length alone.
+    Each mark of a pattern but `*` has a bit in an integer, and so has the pattern's end. A bit that is set says that
+    the text so far is what the pattern has before this mark.
+
+    Args:
+        patterns: in ASCII, as the texts are. One with other characters matches nothing.
+    """
+
+    __slots__ = ("_any", "_ends", "_marks", "_stars", "_starts")
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._starts = self._stars = self._any = 0
+        self._ends: list[
+            int
+        ] = []  # as numbers of bits: a list of integers as long as all patterns would be large
+        marks: dict[str, int] = {}
+        place = 0
+        for pattern in patterns:
+            self._starts |= 1 << place
+            for mark in pattern:
+                bit = 1 << place
+                if mark == "*":
+                    self._stars |= bit
+                    continue
+                if mark == "?":
+                    self._any |= bit
+                elif mark.isascii():  # or a policy could ask for memory by thousands of different characters
+                    marks[mark] = marks.get(mark, 0) | bit
+                place += 1
+            self._ends.append(place)
+            place += 1
+        self._marks = {mark: bits | self._any for mark, bits in marks.items()}
+
+    def matching(self, text: str) -> set[int]:
+        """The places, in the order given and from 0, of the patterns that the whole text matches."""
+        state = self._starts
+        for character in text:
+            state = (state & self._marks.get(character, self._any)) << 1 | (state & self._stars)
+            if not state:
+                return set()
+        return {place for place, end in enumerate(self._ends) if state >> end & 1}
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the whole text is as one pattern says."""
+    return bool(Wildcards([pattern]).matching(text))
+
+
 Test = Callable[[str], bool]
-"""Whether a value is one of those that a condition wants. Raises ValueError if it can't be compared with them."""
+"""Whether a condition wants this value. Raises ValueError if it can't be compared with them."""
 
 # Keys that a request never has here, because only Amazon's own services set them.
 NEVER_SET = frozenset({"aws:sourcearn", "aws:sourceaccount"})
-# Those that a request may lack: a user, where the account itself asks; an address, on a socket that has none.
+# Keys that a request may lack: a user, where the account itself asks; an address, on a socket that has none.
 SOMETIMES_SET = frozenset({"aws:username", "aws:sourceip"})
 
 _split = re.compile(
@@ -48,7 +99,7 @@ class Condition(NamedTuple):
     has_variable: bool
 
     def holds(self, context: Mapping[str, str]) -> bool | None:
-        """Whether it holds; None: that can't be told."""
+        """Whether it holds; None: unknown."""
         given = context.get(self.key)
         if given is None and self.key not in NEVER_SET | SOMETIMES_SET:
             return None
@@ -78,7 +129,7 @@ def compiled(conditions: Conditions) -> tuple[Condition, ...]:
 
 
 def holds(conditions: Iterable[Condition], context: Mapping[str, str]) -> bool | None:
-    """Whether all conditions hold; None: that can't be told.
+    """Whether all conditions hold; None: unknown.
 
     Args:
         context: values by key in lower case.

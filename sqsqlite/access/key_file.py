@@ -1,4 +1,4 @@
-"""Access keys in a file of the form of the AWS CLI's credentials, for those who manage secrets as files.
+"""Access keys in a file of the form of the AWS CLI's credentials, for operators who manage secrets as files.
 
     [shop]
     aws_access_key_id = SHOPKEY
@@ -30,7 +30,7 @@ class KeyFile:
     """The keys of a file, read again when the file has changed.
 
     Raises:
-        BadKeyFile: as said.
+        BadKeyFile: the file can't be read, or is not of this form.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,7 +42,7 @@ class KeyFile:
         """Whose key it is, and its secret.
 
         Raises:
-            BadKeyFile: the file was changed to something that can't be read: which keys it takes away nobody knows.
+            BadKeyFile: the changed file can't be read, so the keys that it removes are unknown.
         """
         state = self._look()
         if state != self._state:

@@ -1,24 +1,26 @@
-"""Access by signed requests, with the keys of the file of queues and of a file of credentials."""
+"""Access by signed requests, with the keys of the file of queues and of a file of credentials.
 
+All processes of a server give one answer to whether it has, or had, access keys (`Latch`).
+"""
+
+import mmap
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqsqlite.access import keys
-from sqsqlite.access.access import OpenAccess
+from sqsqlite.access.access import Hosts, OpenAccess
 from sqsqlite.access.authorization import authorize, authorize_move
-from sqsqlite.access.exchange import TRACE_ID
-from sqsqlite.access.failures import (
+from sqsqlite.access.exchange import (
+    TRACE_ID,
     ExpiredToken,
+    Identity,
     IncompleteSignature,
     InvalidClientTokenId,
     ServiceUnavailable,
 )
-from sqsqlite.access.hosts import Hosts
-from sqsqlite.access.identity import Identity
 from sqsqlite.access.key_file import BadKeyFile
-from sqsqlite.access.latch import Latch
 from sqsqlite.access.sessions import credentials_of, read_token
 from sqsqlite.access.signature import check_head, check_signature, is_signed, key_id_as_given, read_signature
 from sqsqlite.errors import InvalidSecurity
@@ -32,6 +34,29 @@ if TYPE_CHECKING:
     from sqsqlite.contract.requests import Request, StartMessageMoveTask
     from sqsqlite.store.store import Store
 
+
+class Latch:
+    """Set once, never back. Processes forked after it was made share it, those too that take a dead one's place.
+
+    Args:
+        is_set: whether it is from the beginning.
+    """
+
+    def __init__(self, *, is_set: bool = False) -> None:
+        self._shared = mmap.mmap(-1, 1)
+        if is_set:
+            self.set()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether one of the processes has set it."""
+        return self._shared[0] == 1
+
+    def set(self) -> None:
+        """From now on it is."""
+        self._shared[0] = 1
+
+
 LOOK_SECONDS = 0.1
 """How often a server without keys looks whether there are some by now."""
 
@@ -44,12 +69,12 @@ def _now() -> datetime:
 
 
 class KeyedAccess:
-    """Signed requests alone, once there is a key; until then whoever reaches the address.
+    """Signed requests only, once there is a key; until then any client that reaches the address.
 
-    It never goes back: when the last key is removed nobody is let in any more.
+    Removing the last key does not reopen it: it refuses every request until there is a key.
 
     Args:
-        key_file: keys beside those of the file of queues; with it there are keys, be it empty.
+        key_file: more keys than the file of queues has; with it, even an empty one, requests must be signed.
         require_tls: refuse what did not come over HTTPS.
         now: the wall clock, which signers go by.
         look_seconds: see LOOK_SECONDS.

@@ -1,7 +1,7 @@
 """Access keys of the endpoint: whose they are, and the secrets that requests are signed with.
 
-The secrets stand in the file as they are, because a signature of version 4 is a MAC. Whoever can read the file, or a
-backup of it, can sign. So a file with keys is taken from those who may only read it, and a key that is deleted is
+The secrets stand in the file as they are, because a signature of version 4 is a MAC. A user who can read the file, or a
+backup of it, can sign. So users who may not write a file with keys may not read it, and a key that is deleted is
 overwritten.
 """
 
@@ -114,7 +114,7 @@ def rotate_key(tx: "Transaction", access_key_id: str, grace_seconds: int) -> New
     """Make another key of the same account and user. The old one holds for `grace_seconds` (0: it ends now).
 
     Raises:
-        InvalidParameterValue: there is no such key, or it has expired; or a grace that is out of its range.
+        InvalidParameterValue: the key does not exist or has expired, or the grace is out of its range.
     """
     if not GRACE_SECONDS.low <= grace_seconds <= GRACE_SECONDS.high:
         raise InvalidParameterValue(
@@ -134,7 +134,7 @@ def remove_key(tx: "Transaction", access_key_id: str) -> None:
     """Take a key away, and its secret out of the file; its account and their queues stay.
 
     Raises:
-        InvalidParameterValue: there is no such key.
+        InvalidParameterValue: the key does not exist.
     """
     if tx.execute(sql.SELECT_ACCESS_KEY, (access_key_id,)).fetchone() is None:
         raise no_such_key(access_key_id)
@@ -152,7 +152,7 @@ def list_keys(connection: "Connection") -> list[AccessKey]:
 
 
 def find_credentials(store: "Store", access_key_id: str) -> Credentials | None:
-    """Whose key it is, and its secret; None: there is none, or it has expired."""
+    """Whose key it is, and its secret; None: it does not exist or has expired."""
     row = _row(store, sql.SELECT_ACCESS_KEY, (access_key_id,))
     return None if row is None or _is_over(row, store.clock.now_ms()) else Credentials(*row[:3])
 
@@ -163,7 +163,7 @@ def has_keys(store: "Store") -> bool:
 
 
 def find_policy(store: "Store", account_id: str, name: str) -> tuple[str | None] | None:
-    """The queue's Policy, as a row; None: there is no such queue."""
+    """The queue's Policy, as a row; None: the queue does not exist."""
     found: tuple[str | None] | None = _row(store, sql.SELECT_POLICY, (account_id, name))
     return found
 
@@ -183,7 +183,7 @@ def _is_over(row: tuple[Any, ...], now_ms: int) -> bool:
 def no_such_key(access_key_id: str) -> InvalidParameterValue:
     """The refusal of an id that no key has."""
     return InvalidParameterValue(
-        f"Value {access_key_id} for parameter AccessKeyId is invalid. Reason: There is no such key."
+        f"Value {access_key_id} for parameter AccessKeyId is invalid. Reason: This key does not exist."
     )
 
 

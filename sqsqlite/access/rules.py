@@ -5,20 +5,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqsqlite.access.conditions import all_of, compiled, holds
-from sqsqlite.access.wildcards import Wildcards
+from sqsqlite.access.conditions import Wildcards, all_of, compiled, holds
 from sqsqlite.contract.policy import Policy, Statement, listed, read_policy
 from sqsqlite.errors import InvalidAttributeValue
 
 if TYPE_CHECKING:
-    from sqsqlite.access.identity import Identity
+    from sqsqlite.access.exchange import Identity
 
 _match_aws_arn = re.compile(
     r"arn:[a-z-]+:(?P<service>iam|sts)::(?P<account>[0-9]{12}):(?P<rest>.+)"
 ).fullmatch
 _is_user = re.compile(r"user/[A-Za-z0-9_+=,.@-]+").fullmatch
 _set_region = re.compile(r"^(arn:[^:]*:[^:]*:)[^:]*(:[^:]*:)").sub
-# In place of a name: a role or another one of the account, of whom nobody can say here whether it is they.
+# In place of a name: a role or another principal of the account, which cannot be compared with the caller here.
 _UNTOLD = ""
 
 
@@ -82,7 +81,7 @@ class _Rule:
         self._conditions = compiled(statement.condition or {})
 
     def applies(self, identity: "Identity", action: str, context: Mapping[str, str]) -> bool | None:
-        """Whether it is about this request; None: that can't be told."""
+        """Whether it is about this request; None: unknown."""
         return all_of(self._tests(identity, action, context))
 
     def _tests(self, identity: "Identity", action: str, context: Mapping[str, str]) -> Iterator[bool | None]:
@@ -127,7 +126,7 @@ class _Principals:
                 self._of_accounts.setdefault(name, set()).add("root")
 
     def include(self, identity: "Identity") -> bool | None:
-        """None: that can't be told."""
+        """None: unknown."""
         if self._are_all:
             return True
         names = self._of_accounts.get(identity.account_id, set())

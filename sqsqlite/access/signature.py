@@ -12,8 +12,13 @@ from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import quote, unquote_to_bytes
 
-from sqsqlite.access.exchange import TARGET, Exchange
-from sqsqlite.access.failures import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
+from sqsqlite.access.exchange import (
+    TARGET,
+    Exchange,
+    IncompleteSignature,
+    RequestExpired,
+    SignatureDoesNotMatch,
+)
 from sqsqlite.contract.urlencoded import MOST_IN_URL, check_count
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -155,7 +160,7 @@ def check_head(exchange: Exchange, signed: Signed, now: datetime) -> None:
     _check_time(signed, now)
     needed = {"host"} if signed.presigned_seconds is not None else {"host", "x-amz-date"}
     if TARGET in exchange.headers:
-        # Or whoever overhears a request could put another action over its body.
+        # Else a listener could put another action over the body of a request.
         needed.add(TARGET.decode())
     if missing := sorted(needed - set(signed.signed_headers)):
         raise IncompleteSignature(f"SignedHeaders lacks {', '.join(missing)}.")

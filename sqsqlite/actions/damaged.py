@@ -1,9 +1,8 @@
 """Messages that can't be read: the row is missing, or breaks what its table promises.
 
-They are passed by, so that one of them does not stop its queue. Nothing here runs while all rows are healthy. A page
-that SQLite refuses to read is another matter: within the transaction that has met it, SQLite refuses to write as well.
-
-Taking damaged messages out of the file, with all that is kept about them elsewhere.
+Operations pass them by, so that one of them does not stop its queue, and can take them out of the file with all that is
+kept about them elsewhere. Nothing here runs while all rows are healthy. A page that SQLite refuses to read is another
+matter: within the transaction that has met it, SQLite refuses to write as well.
 """
 
 from collections.abc import Iterable, Sequence

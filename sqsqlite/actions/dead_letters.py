@@ -1,10 +1,8 @@
-"""What a RedrivePolicy needs of the other queue: that it exists, is of the same type and allows it.
+"""Dead letters: the target of a RedrivePolicy, the move to it, and where a message died before.
 
-The move to the dead-letter queue: in the transaction of the receive that finds a message exhausted.
-
-Where a dead letter was before the queue that it died in last: in a chain of dead-letter queues it died there too.
-
-The last move has columns of its own in `sqs_dead_letters`; the earlier ones share one, in which most have NULL.
+The move happens in the transaction of the receive that finds a message exhausted. In a chain of dead-letter queues a
+message dies several times: the last move has columns of its own in `sqs_dead_letters`, the earlier ones share one, in
+which most have NULL.
 """
 
 import json

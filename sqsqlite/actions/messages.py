@@ -1,9 +1,8 @@
-"""A message's own row, and its ids.
+"""A message's own row, its ids, and look-ups of ten rows by one statement.
 
-What is bound to the hot statements is int, str or bytearray, never None or bytes: the driver sends those two through
-its adapters, which costs a microsecond each. Hence the statement for plain messages, and the bytearrays.
-
-Look-ups of ten at a time: a statement with ten places is prepared once, whatever the number of rows asked for.
+The hot statements are bound to int, str or bytearray, never None or bytes: the driver sends those two through its
+adapters, which costs a microsecond each. Hence the statement for plain messages, and the bytearrays. A statement with
+ten places is prepared once, whatever the number of rows asked for.
 """
 
 import os

@@ -1,10 +1,9 @@
-"""Messages of one queue made new messages of another, in one transaction: each is in exactly one of them.
+"""Message move tasks: chunk by chunk, each in one transaction, by any process that is alive.
 
-Message move tasks: chunk by chunk, each in one transaction, by whichever process is alive.
-
-A task goes once through its source, in order of age or FIFO group by group, behind a cursor that stands in its row, so
-a message that it can't move is passed once, and it ends whatever is sent meanwhile. The row is leased to the process
-that works on it: not for correctness, which each chunk's transaction gives, but so that two don't do the work of one.
+A chunk makes messages of one queue new messages of another; each is in exactly one of them. A task goes once through
+its source, in order of age or FIFO group by group, behind a cursor that stands in its row. So it passes a message that
+it can't move once, and it ends even if more are sent meanwhile. The row is leased to the process that works on it: each
+chunk's transaction gives correctness, and the lease keeps two processes from doing one process's work.
 """
 
 import json

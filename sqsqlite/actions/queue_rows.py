@@ -1,11 +1,4 @@
-"""Who calls, and by which address they know their queues.
-
-Rows as values.
-
-The queue that an ARN names, in the transaction at hand.
-
-Finding the queue that a request names: by name, URL or ARN, in each operation's own transaction.
-"""
+"""Rows as values, and the queue that a request names: by name, URL or ARN, in each operation's own transaction."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 

@@ -1,9 +1,8 @@
 """Receiving from FIFO queues: group by group, from each the visible messages at its front, in order.
 
-A group any of whose messages is in flight waits. What is beyond retention or exhausted is dealt with before the claim,
-since it stands at the front of its group and holds up the others.
-
-ReceiveRequestAttemptId: a receive from a FIFO queue whose answer got lost is answered again, for five minutes.
+A group with a message in flight waits. Messages beyond retention and exhausted ones are dealt with before the claim,
+because they stand at the front of their group and hold up the others. A receive with a ReceiveRequestAttemptId whose
+answer got lost is answered again, for five minutes.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple

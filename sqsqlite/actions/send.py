@@ -1,11 +1,7 @@
-"""Sending: SendMessage and its batch.
+"""SendMessage and its batch: a message and its lease, under one id. An entry's error becomes that entry's failure.
 
-Sending: a message and its lease, under one id.
-
-What is bound to the hot statements is int, str or bytearray, never None or bytes: the driver sends those two through
-its adapters, which costs a microsecond each. Hence the statement for plain messages, and the bytearrays.
-
-What the three batches share: an entry's error becomes that entry's failure.
+The hot statements are bound to int, str or bytearray, never None or bytes: the driver sends those two through its
+adapters, which costs a microsecond each.
 """
 
 from collections.abc import Sequence

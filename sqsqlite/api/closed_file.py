@@ -99,7 +99,7 @@ def check(
     Args: as `SQS.check`.
 
     Raises:
-        CannotOpen: there is no such file.
+        CannotOpen: the file does not exist.
         StoreError: the file can't be opened, and not because of damage.
     """
     if not Path(path).is_file() or not Path(path).stat().st_size:

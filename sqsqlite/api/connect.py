@@ -65,7 +65,7 @@ def connect(
             a power loss can destroy the file. "EXTRA": the same as "FULL", since the file is in WAL mode.
         compat: "docs": an expired or replaced receipt handle is an error. "aws": as softly as Amazon's standard
             queues treat it today.
-        limits: "sqs": Amazon's. "native": without those that exist for Amazon's sake (delay over 15 minutes, body
+        limits: "sqs": Amazon's. "native": without the limits that exist for Amazon's sake (delay over 15 minutes, body
             size, batches over 10).
         busy_timeout: 0 to 86,400 s (a day) to wait for other writers before `errors.Busy`.
         adopt: put the queue's tables into a SQLite file that holds the application's own; those stay as they are.
@@ -265,7 +265,7 @@ class SQS(OpenFile):
         return Queue(self._store, plain)
 
     def queues(self, prefix: str = "") -> "list[Queue]":
-        """All queues, or those whose names begin with `prefix`, by name."""
+        """All queues whose names begin with `prefix`, by name."""
         from sqsqlite.api.queue import Queue
         from sqsqlite.operators import inspect
 

@@ -227,7 +227,7 @@ class AccessKeys:
             grace_seconds: 0 to 31,536,000 (a year): how long the old key goes on.
 
         Raises:
-            InvalidParameterValue: there is no such key, it has expired, or the time is out of its range.
+            InvalidParameterValue: the key does not exist or has expired, or the time is out of its range.
         """
         from sqsqlite.access.keys import rotate_key
 
@@ -237,7 +237,7 @@ class AccessKeys:
         """Delete a key, and overwrite its secret. A running server refuses it at once; the account's queues stay.
 
         Raises:
-            InvalidParameterValue: there is no such key.
+            InvalidParameterValue: the key does not exist.
         """
         from sqsqlite.access.keys import remove_key
 
@@ -252,7 +252,7 @@ class AccessKeys:
             duration_seconds: 900 to 129,600 (15 minutes to 36 hours).
 
         Raises:
-            InvalidParameterValue: there is no such key, it has expired, or the time is out of its range.
+            InvalidParameterValue: the key does not exist or has expired, or the time is out of its range.
         """
         from sqsqlite.access.keys import find_credentials, no_such_key
         from sqsqlite.access.sessions import make_session

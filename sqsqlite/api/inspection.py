@@ -101,7 +101,7 @@ class QueueInspection:
         queue keeps its send time, so following that queue does not show it.
 
         Args:
-            max_messages: 1 to 10,000: how many of those that the queue has already.
+            max_messages: 1 to 10,000: how many of the queue's present messages.
             interval: seconds between two looks at the file.
 
         Raises:

@@ -47,7 +47,8 @@ class Message:
         receive_count: how often it was received, this time included.
         sent_at, first_received_at: milliseconds since 1970 UTC.
         attributes: str, int or Decimal, or bytes by name.
-        group_id, deduplication_id, sequence_number, trace_header, dead_letter_source_arn: None where there is none.
+        group_id, deduplication_id, sequence_number, trace_header, dead_letter_source_arn: None for a message without
+            one.
     """
 
     __slots__ = (
@@ -100,7 +101,7 @@ class Message:
     def delete(self, *, missing_ok: bool = False, connection: "CallersTransaction | None" = None) -> None:
         """Delete the message: its work is done.
 
-        Outside a transaction a message that is gone already is no error. Inside `with sqs.transaction()`, or with
+        Outside a transaction a message that is gone already is not an error. Inside `with sqs.transaction()`, or with
         `connection=`, this succeeds only if it deletes: else it raises, and the rows written there roll back with it.
 
         Args:
@@ -108,7 +109,7 @@ class Message:
             connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
 
         Raises:
-            InvalidParameterValue: the visibility timeout ended, or somebody else received it since; it stays.
+            InvalidParameterValue: the visibility timeout ended, or another consumer received it since; it stays.
             LeaseLost: the same error, which derives from both; `.reason` says which. Inside a transaction also when the
                 message is gone: after `CommitInDoubt`, that may mean that the commit in doubt took place.
         Source: API_DeleteMessage.
@@ -123,7 +124,7 @@ class Message:
         """Hide the message for `seconds` (0 to 43,200) from now on; 0 gives it back at once.
 
         Raises:
-            MessageNotInflight: the visibility timeout ended, or somebody else received it since. It is a LeaseLost.
+            MessageNotInflight: the visibility timeout ended, or another consumer received it since. It is a LeaseLost.
             InvalidParameterValue: it would be in flight for more than 12 h; or, as a LeaseLost, the message is gone.
         Source: API_ChangeMessageVisibility.
         """

@@ -124,7 +124,7 @@ def read(store: "Store", handle: str) -> MoveTask:
     """The task of a handle, also when it is over.
 
     Raises:
-        ResourceNotFoundException: it is no longer known.
+        ResourceNotFoundException: the file no longer knows the task.
     """
     with store.reading() as snapshot:
         entry = find_task(snapshot, handle)

@@ -119,7 +119,8 @@ class Queue(QueueInspection):
 
         Raises:
             OverLimit: 120,000 messages of a standard queue are in flight.
-            InvalidParameterValue, QueueDoesNotExist: as their names say.
+            InvalidParameterValue: an argument is out of its range.
+            QueueDoesNotExist: it was deleted.
         Source: API_ReceiveMessage.
         """
         store = self._store
@@ -233,7 +234,7 @@ class Queue(QueueInspection):
         self._call(requests.UntagQueue, {"TagKeys": list(keys)})
 
     def add_permission(self, label: str, aws_account_ids: Sequence[str], actions: Sequence[str]) -> None:
-        """Write into the queue's Policy that these accounts may do this. Nobody is refused by it.
+        """Write into the queue's Policy that these accounts may do this. It refuses no other account.
 
         Args:
             label: 1 to 80 letters, digits, `-` and `_`, another one than the Policy has.

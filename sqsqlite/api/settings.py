@@ -47,7 +47,7 @@ def attributes_of(store: Store, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         TypeError: another name.
-        ValueError: one of `dead_letter_queue` and `max_receive_count` alone, or either beside `redrive_policy`.
+        ValueError: only one of `dead_letter_queue` and `max_receive_count`, or either together with `redrive_policy`.
     """
     given = {name: value for name, value in settings.items() if value is not None}
     unknown = given.keys() - QueueSettings.__annotations__.keys()

@@ -180,7 +180,7 @@ def watch(crew: Crew, sqs: SQS, sent_count: int, say: Say) -> Kill | None:
 
 
 def kill_at_work(crew: Crew, sqs: SQS, say: Say) -> Kill | None:
-    """Kill a worker that certainly holds messages, all at their first receive; None if there is no such worker yet.
+    """Kill a worker that certainly holds messages, all at their first receive; None before there is such a worker.
 
     The transaction keeps the worker from committing, so what it holds is unfinished. A second receive would hide a
     message for so long that the demo would not see it come back.

@@ -35,7 +35,7 @@ def work(sqs: SQS, name: str, say: Callable[[str], None]) -> None:
 
 
 def note(sqs: SQS, name: str, batch: list[Message]) -> None:
-    """Write down who received the messages, then keep those that came back for as long as they need."""
+    """Write down who received the messages, then keep the returned ones for as long as they need."""
     received_at = now_ms()
     with sqs.transaction() as connection:
         rows = [(message.message_id, name, message.receive_count, received_at) for message in batch]

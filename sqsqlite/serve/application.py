@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from sqsqlite.access.access import Access
-from sqsqlite.access.exchange import TARGET, TRACE_ID, Exchange
-from sqsqlite.access.failures import InternalFailure
-from sqsqlite.access.identity import Identity
+from sqsqlite.access.exchange import TARGET, TRACE_ID, Exchange, Identity, InternalFailure
 from sqsqlite.access.signature import digest_of
 from sqsqlite.actions import queue_rows
 from sqsqlite.actions.queue_rows import Caller

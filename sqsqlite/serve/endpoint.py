@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from sqsqlite.access.access import Access
-from sqsqlite.access.hosts import Hosts
+from sqsqlite.access.access import Access, Hosts
 from sqsqlite.access.key_file import KeyFile
-from sqsqlite.access.keyed_access import KeyedAccess
-from sqsqlite.access.latch import Latch
+from sqsqlite.access.keyed_access import KeyedAccess, Latch
 from sqsqlite.api.connect import SQS
 from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.budget import Budget

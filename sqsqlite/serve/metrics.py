@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from typing import TYPE_CHECKING
 
-from sqsqlite.access.failures import EndpointError
+from sqsqlite.access.exchange import EndpointError
 from sqsqlite.contract.shapes import ACTIONS
 from sqsqlite.errors import SQSError
 from sqsqlite.operators.metrics import QueueMetrics, metrics_of_all

@@ -1,4 +1,4 @@
-"""The pages beside SQS's actions: /health and /metrics."""
+"""The pages next to SQS's actions: /health and /metrics."""
 
 import asyncio
 import ipaddress
@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sqsqlite.access.access import Hosts
 from sqsqlite.access.exchange import Exchange
-from sqsqlite.access.hosts import Hosts
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.operators.inspect import touch
 from sqsqlite.serve.metrics import CONTENT_TYPE, Metrics, QueueGauges, gauge

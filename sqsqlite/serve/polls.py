@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sqsqlite.access.failures import ServiceUnavailable
+from sqsqlite.access.exchange import ServiceUnavailable
 from sqsqlite.actions import receive, visibility
 from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract import requests

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqsqlite.access.failures import InternalFailure, ServiceUnavailable
+from sqsqlite.access.exchange import InternalFailure, ServiceUnavailable
 from sqsqlite.errors import Busy, DiskFull, SQSError, StoreClosed, StoreError
 
 Headers = list[tuple[bytes, bytes]]

@@ -51,7 +51,7 @@ def driver_jar(given: str | os.PathLike[str] | None = None, *, fetch: bool = Tru
         jar = Path(named).absolute()
         if not jar.is_file():
             raise DriverMissing(
-                f"{named}: there is no such jar ({'--jdbc-jar' if given else ENVIRONMENT} names it)"
+                f"{named}: this jar does not exist ({'--jdbc-jar' if given else ENVIRONMENT} names it)"
             )
         return jar
     for jar in (cached_jar(), *_caches_of_others()):

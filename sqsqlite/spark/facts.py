@@ -174,7 +174,7 @@ def take_facts(
         paths: the queue files. They are not changed.
         target: the path of the new file.
         now_ms: the instant of all files, in milliseconds since 1970 UTC; by default, each file's own clock.
-        all_message_ids: copy the id of every message, not only of those that reports list.
+        all_message_ids: copy the id of every message, not only of the messages that reports list.
         progress: called after each queue file.
 
     Raises:

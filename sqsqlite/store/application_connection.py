@@ -1,9 +1,7 @@
-"""Cursors on the application's connections: they end with their transaction.
+"""The connection that an application gets. It cannot end a block, and its cursors end with their transaction.
 
 A statement that was not read to its end keeps its snapshot, and SQLite's locks, for as long as its cursor lives: a loop
 variable is enough. The next BEGIN IMMEDIATE on the connection then fails at once, and the WAL can't begin again.
-
-The raw connection that an application gets: it cannot end a block, and what it gives out ends with it.
 """
 
 from collections.abc import Callable

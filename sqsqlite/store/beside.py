@@ -1,9 +1,8 @@
 """The folder FILE-sqs next to a database: lock files, wake-up sockets, the ballast. Deleting it loses no message.
 
-The folder above may be open to others, as /tmp is. So what is found here is looked at before it is used: a link would
-lead to another file of this user's, and a stranger's lock file would keep writers waiting for the stranger.
-
-A file whose descriptor is kept, so that the file can be written when the process may open no more.
+The folder above may be open to others, as /tmp is. So each file found here is checked before it is used: a link would
+lead to another file of this user's, and a stranger's lock file would keep writers waiting for the stranger. A file that
+must be writable when the process may open no more stays open (`KeptFile`).
 """
 
 import contextlib

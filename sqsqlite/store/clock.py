@@ -1,10 +1,9 @@
 """One clock for a whole file: integer milliseconds since 1970 UTC, injected, and deaf to steps of the wall clock.
 
-By how much a file's clock jumped ahead at each boot, and what that means for messages stored before.
-
-At the first open after a boot the clock goes to wall time. What it passes over there (the machine was off, a virtual
-machine was paused, the wall clock was set late) is no age of a message: else one boot could make a whole backlog
-expire. So the jumps are kept in the file, and a message expires once the clock has counted its retention without them.
+At the first open after a boot the clock goes to wall time. The time that it passes over there (the machine was off, a
+virtual machine was paused, the wall clock was set late) does not age a message: else one boot could make a whole
+backlog expire. So the file keeps these jumps, and a message expires once the clock has counted its retention without
+them.
 """
 
 import json

@@ -1,9 +1,7 @@
-"""Other names of a file: mounted as a file, or hard-linked. And folders that other machines see too.
+"""What a path holds when it is opened, its other names, and how an empty path becomes a file of queues.
 
-SQLite finds the WAL by the database's name. Two processes that open one database by two names keep two WALs, and each
-checkpoint writes over what the other has acknowledged.
-
-What a path holds when it is opened, and making a queue's file of it.
+SQLite finds the WAL by the database's name. Two processes that open one database by two names, mounted as a file or
+hard-linked, keep two WALs, and each checkpoint overwrites commits that the other has acknowledged.
 """
 
 import os

@@ -1,8 +1,6 @@
-"""What SQLite itself finds damaged in a file, its application's tables or not.
+"""Damage in a file: what SQLite finds, rows that break what the schema guarantees, and the error that it explains.
 
-Reading around damage: rows that break what the schema guarantees, and telling of them.
-
-Why did an operation fail as it never does? Because the file is damaged, or because of a bug of ours.
+An operation that fails in an unknown way has met damage, or a bug of ours. A look at the file tells which.
 """
 
 from collections.abc import Callable, Iterable, Iterator

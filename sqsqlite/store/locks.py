@@ -1,14 +1,12 @@
-"""A POSIX record lock on a small file, waited for with a timeout.
+"""POSIX record locks on small files, waited for with a timeout; and which process has SQLite's own locks.
 
 The kernel wakes a blocked process at once and in order, but no call blocks on a record lock for a given number of
 seconds. So a helper thread blocks in place of the writer, who waits for the helper. Looking again and again instead
 cost half the throughput of 8 processes.
 
-The lock serves fairness alone. Whatever goes wrong with it, the writer goes on without it: the kernel may refuse to
-block (EDEADLK, which it reports for two processes that merely use two files; ENOLCK), no thread may be had, and the
-process that holds the lock may be stopped.
-
-Which process has SQLite's locks on a file, so that `Busy` can name it.
+The locks serve fairness alone. Whatever goes wrong with one, the writer goes on without it: the kernel may refuse to
+block (EDEADLK, which it reports for two processes that merely use two files; ENOLCK), the system may have no thread
+left, and the process that holds the lock may be stopped.
 """
 
 import errno

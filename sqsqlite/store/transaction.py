@@ -1,9 +1,4 @@
-"""What an operation works with: one write transaction, at one instant.
-
-The counts of each queue, exact and flat in cost, and the activity of the open minute.
-
-Snapshots to read from, and what an error of the driver's means.
-"""
+"""What an operation works with: a snapshot or a write transaction at one instant, and the counts that it changes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,11 +1,8 @@
-"""When no file descriptor is free: the process has a limit (`ulimit -n`), and so has the machine.
+"""What a system runs out of: file descriptors, and room on the disk.
 
-The error says nothing about the file that was to be opened. So what is missing then must not be taken for absent.
-
-What counts as a full disk: no space on it, a user's quota used up, a process's limit on the size of files reached.
-
-SQLite tells the first from other failures alone. After a write that failed otherwise, what can be asked of the system
-says which it was.
+An error for want of a descriptor says nothing about the file that was to be opened, so a missing file must not be taken
+for absent then. A full disk is a disk without space, a user's quota that is used up, or a process's limit on the size
+of files. SQLite recognises only the first. After another failed write, questions to the system tell which it was.
 """
 
 import errno

@@ -85,5 +85,5 @@ def test_a_check_leaves_things_as_they_are(path):
 def test_a_folder_may_be_made_below_one_that_is_there(path):
     check_folder("--out", path.parent / "a" / "b")
     path.touch()
-    with pytest.raises(Failure, match=r"queues\.db is no folder"):
+    with pytest.raises(Failure, match=r"queues\.db is not a folder"):
         check_folder("--out", path / "b")

@@ -11,15 +11,15 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from sqsqlite.access.failures import (
+from sqsqlite.access.access import Hosts
+from sqsqlite.access.exchange import (
+    Identity,
     IncompleteSignature,
     InvalidClientTokenId,
     RequestExpired,
     ServiceUnavailable,
     SignatureDoesNotMatch,
 )
-from sqsqlite.access.hosts import Hosts
-from sqsqlite.access.identity import Identity
 from sqsqlite.access.key_file import KeyFile
 from sqsqlite.access.keyed_access import KeyedAccess, _now
 from sqsqlite.access.keys import add_key, remove_key, rotate_key

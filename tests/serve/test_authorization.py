@@ -14,7 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from sqsqlite.access.authorization import authorize
-from sqsqlite.access.identity import Identity
+from sqsqlite.access.exchange import Identity
 from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.access.keys import add_key, remove_key
 from sqsqlite.access.rules import Rules

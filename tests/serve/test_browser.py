@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from sqsqlite.access.hosts import Hosts
+from sqsqlite.access.access import Hosts
 from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.errors import AccessDenied
 from tests.serve.browser import visiting

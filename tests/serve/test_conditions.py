@@ -2,9 +2,8 @@
 
 import pytest
 
-from sqsqlite.access.conditions import all_of, compiled
+from sqsqlite.access.conditions import all_of, compiled, matches
 from sqsqlite.access.conditions import holds as all_hold
-from sqsqlite.access.wildcards import matches
 
 CONTEXT = {
     "aws:currenttime": "2030-06-15T12:00:00+00:00",

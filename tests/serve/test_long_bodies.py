@@ -14,7 +14,7 @@ from botocore.credentials import Credentials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqsqlite.access.failures import (
+from sqsqlite.access.exchange import (
     IncompleteSignature,
     InvalidClientTokenId,
     RequestExpired,

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from botocore.exceptions import ClientError
 
-from sqsqlite.access.failures import ExpiredToken, InvalidClientTokenId, SignatureDoesNotMatch
+from sqsqlite.access.exchange import ExpiredToken, InvalidClientTokenId, SignatureDoesNotMatch
 from sqsqlite.access.key_file import KeyFile
 from sqsqlite.access.keyed_access import KeyedAccess, _now
 from sqsqlite.access.keys import Credentials, add_key, remove_key, rotate_key

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqsqlite.access import signature
-from sqsqlite.access.failures import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
+from sqsqlite.access.exchange import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
 from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.access.keys import add_key
 from sqsqlite.access.signature import check_signature, is_signed, read_signature

@@ -83,7 +83,7 @@ def test_the_first_place_that_has_it_wins(home, monkeypatch):
 
 def test_a_named_jar_that_is_not_there_is_an_error_and_no_other_is_taken(home, monkeypatch):
     lay(driver.cached_jar())
-    with pytest.raises(DriverMissing, match=r"no\.jar: there is no such jar \(--jdbc-jar"):
+    with pytest.raises(DriverMissing, match=r"no\.jar: this jar does not exist \(--jdbc-jar"):
         driver.driver_jar(home / "no.jar")
     monkeypatch.setenv(driver.ENVIRONMENT, str(home / "nor.jar"))
     with pytest.raises(DriverMissing, match=r"nor\.jar: .*SQSQLITE_JDBC_JAR"):
