@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spark's reports at size: partitions, six reports beside the best SQL, fleets, and what producers feel meanwhile.
 
     python benchmarks/analytics.py [--only read,reports,fleets,producers] [--messages N] [--file FILE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The CPU time of two checkouts, compared in one run: python benchmarks/before_after.py BEFORE AFTER
 
     python benchmarks/before_after.py BEFORE AFTER [--slices 100] [--messages 100] [--synchronous NORMAL] [--folder DIR]

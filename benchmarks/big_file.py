@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files with a million messages in seconds: rows written by SQL, as the engine would have left them.
 
 A first message is sent the ordinary way; the others are copies of its rows, each with an id of its own. The counts

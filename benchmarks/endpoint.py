@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The endpoint beside other servers that speak SQS, one at a time, each asked by the same generator (wrk).
 
     python benchmarks/endpoint.py [--quick] [--only SERVER ...] [--folder DIRECTORY] [--results DIRECTORY]

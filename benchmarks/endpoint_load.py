@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests by wrk: how many are answered in a second over so many connections. The generator is the same for all."""
 
 import json

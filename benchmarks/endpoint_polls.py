@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long polls on raw sockets: what those that wait cost the server, how soon a message reaches one. Linux only."""
 
 import asyncio

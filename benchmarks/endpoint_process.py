@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A contestant's process, from its first answer to its end."""
 
 import contextlib

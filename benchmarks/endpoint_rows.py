@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the comparison of servers tells: a row for each workload and server, measured or not."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fair queues: what tenants cost a receive and a send, and what a noisy one does to its quiet neighbours."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FIFO queues: sends and receives beside a standard queue's, and what must not grow with groups and their messages."""
 
 from contextlib import ExitStack

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must not grow with the file: a receive, the counts, opening, a claim behind expired messages."""
 
 import time

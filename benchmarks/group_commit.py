@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Group commit at FULL: what 8 threads gain by it, and what one thread pays for it."""
 
 from contextlib import ExitStack

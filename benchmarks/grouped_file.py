@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files with a million messages in groups, in seconds: rows written by SQL, as the engine would have left them.
 
 As in `big_file.py`, a first message is sent the ordinary way and the others are copies of its rows. They were sent ten

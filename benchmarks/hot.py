@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A quick look at the hot paths: the client against bare and full, one thread, ratios only.
 
     python benchmarks/hot.py [NORMAL] [FULL] [--messages 2000] [--rounds 5] [--body-bytes 200] [--folder DIRECTORY]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of a consumer: what a hundred thousand messages leave behind in it. Linux only."""
 
 import multiprocessing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A move task of a million dead letters: how fast it is, and what another process's sends notice of it."""
 
 import time

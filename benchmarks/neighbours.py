@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quiet tenants and a few workers, by the real clock: how long each quiet message waits for a worker.
 
 One process sends for all quiet tenants: a message a second each, at some instant of that second. Workers, a process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another process's sends, one after the other with a short pause, while something else goes on in the file."""
 
 import multiprocessing

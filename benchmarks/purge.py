@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Purging a million messages: how long the call takes, and what another process's sends notice of the sweep."""
 
 import time

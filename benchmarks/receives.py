@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single receives from two files, by turns: what a queue's shape costs a receive, and nothing else."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the numbers go: CSV files, one a workload, and Markdown tables."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The results of a benchmark: rows of a throughput table, or single figures with their goals."""
 
 import statistics

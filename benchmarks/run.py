@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All benchmarks, one after the other: `make bench`, or `make bench ARGS="flat purge"` for some of them.
 
     python benchmarks/run.py [NAME ...] [--quick] [--folder DIRECTORY] [--results DIRECTORY] [--page FILE]

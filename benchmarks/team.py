@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes and threads that work on one queue at the same time, and the clock around them.
 
 Each contestant runs in processes of its own, which stay for all rounds: nobody's imports, garbage or background thread

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages a second: send, and receive with delete, through each door and beside the baselines and the peers.
 
 One cell is a body size, a level, a number of threads and processes, one message or ten a call. In a cell every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The longest that one of 8 processes waits for its turn to write: our turns beside SQLite's own busy handler."""
 
 from contextlib import ExitStack

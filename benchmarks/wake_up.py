@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How soon a waiting consumer in another process has the message, and what idle waiters cost."""
 
 import multiprocessing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `sqsqlite`. Until a verb needs more, Click is all that it loads."""
 
 import atexit

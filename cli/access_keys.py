@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite keys`: the access keys of `sqsqlite serve`."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The AWS CLI's verbs: one command an action, made from the fields of its request, with the AWS CLI's flags.
 
 `sqsqlite send-message --queue-url U --message-body B` is what `aws sqs send-message` takes, and prints what it prints.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite analytics`: what Spark needs, and what other JDBC readers need to know."""
 
 import click

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--output text` as the AWS CLI writes it, so that `--query QueueUrl --output text` serves the same scripts.
 
 Scalars of an object stand on one line, by name, tabs between; its lists and objects follow, each line of theirs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of one run, and the file that it opens when a command first needs it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite dlq` and `redrive`: the dead letters, and sending them back."""
 
 from typing import TYPE_CHECKING, Any

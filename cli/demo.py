@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite demo`: workers on real input, one of them killed, and the sum."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables on a terminal: headings and ids stay whole, other texts are cut, and less important columns left out.
 
 Rich measures, cuts and pads the texts, wide characters among them. `rich.table` itself is not used: it leaves no column

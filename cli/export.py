@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite export`: messages as Parquet files, snapshot by snapshot."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a run ends: exit codes, and errors as one line on standard error."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standard input as messages: cut into records as they come, sent hundreds a commit, the refused ones set aside."""
 
 import json

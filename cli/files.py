@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file as a whole: backup, restore, check, dump, load, and its schema version."""
 
 from collections.abc import Iterator

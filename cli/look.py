@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages looked at: no lease, no receive count, nothing written."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages as rows of data: the same names whether they were received, peeked at or are to be sent."""
 
 import base64

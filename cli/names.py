@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names on the command line, and how the shell completes them: queues, attributes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that every command takes, before the verb or after it."""
 
 import math

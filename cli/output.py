@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints data in the chosen format: rows of the short verbs, documents of the AWS CLI's commands."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which messages a --query prints something of: those alone may be deleted after it."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A line on the terminal that shows how far a long command is: on standard error, so that data passes it by."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`create` and `set`: a queue with its attributes and tags, by the same options."""
 
 import json

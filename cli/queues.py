@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues: list, empty, delete."""
 
 from typing import TYPE_CHECKING

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite receive`: messages printed, deleted, or handed to a command."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where `receive` and `receive --exec` get their messages: ReceiveMessage on one queue."""
 
 from collections.abc import Iterator

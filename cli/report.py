@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite report`: reports on the queues, made by Spark."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a report's columns stand in a table on a terminal."""
 
 from collections.abc import Sequence

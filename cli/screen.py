@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text that people read. No message can steer the terminal or reverse what it shows."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite send`: one message, or standard input as messages."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite serve`: the SQS endpoint of the file."""
 
 import contextlib

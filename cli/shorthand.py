@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The AWS CLI's ways to write a structured value: shorthand, JSON, and file://; and its skeleton of parameters.
 
 Shorthand is `Name=value,Name=value`. A value is a word, a quoted text, `[value,...]` or `{Name=value,...}`; outside

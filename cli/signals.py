@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and SIGTERM as exceptions, so that a run ends with its file closed and its exit code."""
 
 import signal

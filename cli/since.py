@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--since`: a length of time before now, or an instant. And `--duration`, a length of time."""
 
 import re

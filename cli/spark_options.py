@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that run Spark: their options and files, their session, and how its errors end them."""
 
 import logging

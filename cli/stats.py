@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts, ages and rates: once, or refreshed; and CloudWatch's metrics."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns of tables, and how their values read. cli/drawing.py draws them."""
 
 import json

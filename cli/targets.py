@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What --out may write: nothing that holds queues, and nothing that can't be written."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of commands: where each one lives, and the line `sqsqlite --help` shows without loading it."""
 
 from importlib import import_module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`receive --exec`: a command a message, its visibility timeout extended while the command runs."""
 
 import errno

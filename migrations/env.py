@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alembic's environment: runs revisions on the connection it is handed, inside the transaction begun there.
 
 `sqsqlite db upgrade` and the tests hand one over (store/migrate.py). Authors need none for `alembic revision`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amazon SQS in one SQLite file."""
 
 from typing import TYPE_CHECKING, Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real boto3 client or resource, answered in process: no server, no socket, no credentials.
 
 botocore emits `before-call` once a request is validated and serialized; the handler that answers the event takes the

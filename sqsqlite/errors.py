@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every exception that SQSQLite raises on purpose: SQS's own errors, refused parameters, and the store's.
 
 Codes and HTTP statuses: the SQS service model, and the error lists of the SQS API reference.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """New files for tests whose subject is not the making of a file: a copy costs a tenth of the statements of a schema."""
 
 import secrets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a command with its CPU cut to a share, and tell how much CPU it used. Linux only.
 
     python -m tests.slow_machine make test              # a tenth of the CPU

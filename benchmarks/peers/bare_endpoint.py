@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The endpoint with its engine left out: requests are read and answered, and no file sees them. Argument: a port."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two measures that everything is held against: plain SQL, on the driver and with the settings SQSQLite uses.
 
 *bare* is the least a queue with leases can do: a table of bodies, a table of leases, one index, one transaction an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contestants: our APIs, the two baselines, and the other queues on SQLite."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SQSQLite's doors as contenders: the client (the promises are its), the Queue object, and boto3 in process."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other queues on SQLite, each used as its documentation shows, in WAL, at the `synchronous` level it is told.
 
 They differ in what a received message is worth: `leaves_out` in contestants.py says how, and the tables show it. A

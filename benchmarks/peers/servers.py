@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers that speak SQS: ours, ours without its engine, ElasticMQ, moto, LocalStack; each installed once."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """aiobotocore with an endpoint of SQSQLite's: several workers in one event loop, each with a long poll of its own.
 
     pip install aiobotocore

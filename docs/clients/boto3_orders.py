@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """boto3 with an endpoint of SQSQLite's: send, receive, delete; and a message that failed and is seen again.
 
     sqsqlite serve --db queues.db          in another terminal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Celery with an endpoint of SQSQLite's as its broker: back-off, ETA, and tasks that outlive their worker.
 
     pip install "celery[sqs]"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The extended client with an endpoint of SQSQLite's: messages beyond 256 KiB, whose bodies are objects in S3.
 
     pip install amazon-sqs-extended-client

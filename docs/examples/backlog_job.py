@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backlog of a fleet, added to a table of Parquet files: a job for spark-submit, or for any Python.
 
     spark-submit --master spark://head:7077 backlog_job.py /shared/backlog.parquet /shared /srv/queues/*.db

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A live backlog by Structured Streaming: a snapshot every few seconds, each a batch of one stream.
 
     spark-submit live_backlog.py queues.db /shared/live 5

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An order and the message that announces it: both are in the file, or neither is.
 
     python orders.py orders.db lamp "2 chairs"    place an order for each item

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first schema: queues, messages, leases, counts, and what FIFO, fair queues and move tasks need."""
 
 from pathlib import Path

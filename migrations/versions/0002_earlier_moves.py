@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Remember where a dead letter died before the queue that it died in last.
 
 Frozen text, which imports nothing of ours. A dead letter that is there already has NULL: its earlier moves are

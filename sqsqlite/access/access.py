@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who a request is from, whether they may do what they ask, and the names by which a server without keys is asked.
 
 Any site can let its own name lead to 127.0.0.1 (DNS rebinding). A page of that site then reaches the server as a page

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may do what with a queue: its own account everything, others what its Policy allows, and no one what it denies.
 
 Source: SQS developer guide, "Overview of managing access in Amazon SQS", "Amazon SQS API permissions"; IAM user guide,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Condition element of a policy, compared with the circumstances of a request; `*` and `?` in policies.
 
 A condition holds, does not hold, or is unknown (None): its key, its operator or its value cannot be read. An unknown

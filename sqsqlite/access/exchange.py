@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One HTTP request, whose it is, and the errors that only an endpoint has, of signatures for example.
 
 Source: "Common errors" of the API reference.

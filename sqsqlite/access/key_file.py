@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access keys in a file of the form of the AWS CLI's credentials, for operators who manage secrets as files.
 
     [shop]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access by signed requests, with the keys of the file of queues and of a file of credentials.
 
 All processes of a server give one answer to whether it has, or had, access keys (`Latch`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access keys of the endpoint: whose they are, and the secrets that requests are signed with.
 
 The secrets stand in the file as they are, because a signature of version 4 is a MAC. A user who can read the file, or a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue's Policy, compiled: what it says to a request."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Temporary credentials of an access key, as AWS STS gives them, without a row of their own.
 
 All that a server must know of a session stands in its token, which a MAC under the key's secret protects; the session's

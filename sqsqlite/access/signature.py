@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AWS Signature Version 4, checked: in the Authorization header, or in the query string of a presigned URL.
 
 Source: "AWS Signature Version 4 for API requests", IAM user guide. The body's digest is computed here and never taken

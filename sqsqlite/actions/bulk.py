@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many messages in one transaction: what SQS's batches of ten can't say."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receiving from a standard queue: promote what is due, claim, then fix what should not have been claimed.
 
 Exhausted and expired messages are dealt with after the claim, not looked for before it: it costs nothing where nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages that can't be read: the row is missing, or breaks what its table promises.
 
 Operations pass them by, so that one of them does not stop its queue, and can take them out of the file with all that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dead letters: the target of a RedrivePolicy, the move to it, and where a message died before.
 
 The move happens in the transaction of the receive that finds a message exhausted. In a chain of dead-letter queues a

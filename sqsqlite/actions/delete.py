@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settling a received message: delete it, or change how long it stays hidden. Fenced by the receipt's token.
 
 Settling: DeleteMessage, ChangeMessageVisibility and their batches.

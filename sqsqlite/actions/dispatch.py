@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of actions: each request, whatever door it came through, is executed here."""
 
 import time

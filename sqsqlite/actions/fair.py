@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fair queues: a message group on a standard queue is a tenant, and each of its messages draws a turn.
 
 Start-time fair queueing. The queue's clock is the highest turn claimed; a tenant's messages take one turn after the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sending to FIFO queues: each message joins its group, unless its deduplication id was accepted minutes ago.
 
 A FIFO queue's delay: a new one also holds for the messages that were sent under the old one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The groups of FIFO queues: a row each as long as it has messages, with the instant its head can be received.
 
 Whatever takes a message away or hides it calls one of these, so that no group keeps a head it no longer has.

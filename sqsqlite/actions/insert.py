@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages that were elsewhere before: stored with their ids, send times and receive counts."""
 
 from collections.abc import Sequence

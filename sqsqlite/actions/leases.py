@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has become of a received message: its lease by the receipt that a consumer shows."""
 
 import enum

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A message's own row, its ids, and look-ups of ten rows by one statement.
 
 The hot statements are bound to int, str or bytearray, never None or bytes: the driver sends those two through its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a message move task moves next, and where to. It only reads."""
 
 import json

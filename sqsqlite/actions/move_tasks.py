@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks: start, list, cancel. `actions/moving.py` carries them out, chunk by chunk, after the commit."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks: chunk by chunk, each in one transaction, by any process that is alive.
 
 A chunk makes messages of one queue new messages of another; each is in exactly one of them. A task goes once through

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening a file: the options every door offers, checked once."""
 
 import os

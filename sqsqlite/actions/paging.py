@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of names: an opaque token that says after which name to go on."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows as values, and the queue that a request names: by name, URL or ARN, in each operation's own transaction."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues: create, delete, find, list, purge, attributes."""
 
 from typing import TYPE_CHECKING, Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ReceiveMessage: one claim, or a wait for something to claim."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple

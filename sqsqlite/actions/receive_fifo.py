@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receiving from FIFO queues: group by group, from each the visible messages at its front, in order.
 
 A group with a message in flight waits. Messages beyond retention and exhausted ones are dealt with before the claim,

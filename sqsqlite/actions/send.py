@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SendMessage and its batch: a message and its lease, under one id. An entry's error becomes that entry's failure.
 
 The hot statements are bound to int, str or bytearray, never None or bytes: the driver sends those two through its

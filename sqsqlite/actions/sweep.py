@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Freeing space, in chunks: rows of purged and deleted queues, messages beyond retention, old history.
 
 It never changes an answer: what it takes away no statement finds any more.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tags of queues.
 
 Permissions: statements of the queue's Policy that a label names.

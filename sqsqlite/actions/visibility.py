@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ChangeMessageVisibility and its batch."""
 
 from collections.abc import Callable

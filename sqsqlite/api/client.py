@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client: boto3's names, arguments, dicts and exceptions, without boto3 and without a server."""
 
 import itertools

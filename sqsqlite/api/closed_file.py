@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that are not open: restoring, upgrading and checking them; dumps and key files."""
 
 import os

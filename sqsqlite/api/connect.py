@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python API: `connect()`, and the `SQS` it returns, which leads to `Queue` and `Message`."""
 
 import os

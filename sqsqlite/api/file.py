@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An open file as a whole: backups, checks, dumps and access keys."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue for operators: looking without receiving, its dead letters, and sending them back."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages as the Python door shows them."""
 
 from collections.abc import Callable, Mapping

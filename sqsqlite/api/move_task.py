@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks in the Python API."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paginators as boto3 has them."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue in the Python API: sending, receiving, settings."""
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue's attributes as Python's keyword arguments: the same in `create_queue` and in `set_attributes`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes of a message: its encoding, size, allowed characters and MD5 digests.
 
 Source: API_SendMessage (characters); developer guide, "Calculating the MD5 message digest for message attributes".

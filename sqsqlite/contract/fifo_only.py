@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A CreateQueue that only a FIFO queue can satisfy."""
 
 from collections.abc import Mapping

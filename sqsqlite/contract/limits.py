@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every quota of SQS in one table, and the table without the quotas that exist only for AWS's sake.
 
 Source, unless stated: developer guide, "Amazon SQS quotas"; API_SetQueueAttributes for queue attributes.

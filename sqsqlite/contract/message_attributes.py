@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message attributes: what they look like, which are allowed, and how a row keeps them.
 
 Source: developer guide, "Amazon SQS message metadata"; API_MessageAttributeValue.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which messages of a dead-letter queue a move task takes: ours, SQS has no such parameter."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queue names, URLs and ARNs. The host of a URL is ignored: account and name find the queue.
 
 Source: developer guide, "Queue and message identifiers"; API_CreateQueue, QueueName.

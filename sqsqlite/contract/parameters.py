@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for parameters that several requests share, and the texts of their refusals."""
 
 import re

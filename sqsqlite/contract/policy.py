@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The access policy of a queue: the JSON document of its Policy attribute, read and checked.
 
 A document is kept as it was given, but only if all of it can be read: so a decision never meets an unknown

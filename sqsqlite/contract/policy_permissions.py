@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Permissions: the statements of a queue's policy that AddPermission writes and RemovePermission takes away.
 
 Source: API_AddPermission, API_RemovePermission; developer guide, "Amazon SQS API permissions".

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A message checked once and completely, with everything about it that is computed from its content."""
 
 import msgspec

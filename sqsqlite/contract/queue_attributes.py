@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attributes of queues: SQS's names and texts on one side, columns of the queue's row on the other.
 
 What concerns another queue (does a dead-letter target exist, does it permit the source) is the service's.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receipt handles: opaque outside, and inside all that tells apart who holds one.
 
 Base64 of: version, queue id, lease id, a part of the message id, the instant of the receive, the receive's token, and a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The 23 requests of SQS, one Struct each: parameters under Python names, `check` for what needs no queue.
 
 Field order and required fields are the service model's. A range, character set or shape is checked here and nowhere

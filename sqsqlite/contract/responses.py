@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The results of the 23 actions, one Struct each. A key is absent where SQS leaves it out.
 
 Names and casing: the SQS service model. Queue attributes and message system attributes are all strings.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AWS-cased dicts and JSON to requests, and responses back: one table for every door.
 
 Parameters of the wrong shape are refused in the words of boto3, whose rules are: required members are there, no

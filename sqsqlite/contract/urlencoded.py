@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of a form or a query string, in time and memory that grow with its length alone."""
 
 import binascii

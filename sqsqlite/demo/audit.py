@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The audit of the demo. It compares the messages sent, the tables of the file and what the workers printed."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's own tables, in the file of the queues: their rows commit together with sends and deletes."""
 
 from typing import Any, NamedTuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo from beginning to end: send, start the workers, kill one at work, wait for the others, audit."""
 
 import os

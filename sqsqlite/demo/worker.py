@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One worker process of the demo: it writes each result in the transaction that deletes the message.
 
 `python -m sqsqlite.demo.worker FILE NAME` prints a line for each message that it has settled: outcome and message id.

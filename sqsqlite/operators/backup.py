@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backing up a file while it is in use, and restoring a backup."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checking a file for damage: SQLite's own checks, then the rows; and setting damaged messages aside."""
 
 import base64

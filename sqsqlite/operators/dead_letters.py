@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dead letters: which queues hold them, from where, each of them, and what a move task would do. Nothing is written."""
 
 import dataclasses

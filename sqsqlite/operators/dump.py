@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dumping queues and their messages."""
 
 import json

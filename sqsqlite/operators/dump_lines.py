@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lines of a dump, each a JSON object: `dump`, a `queue` each, a `message` each, a `deduplication` each, `end`.
 
 Instants are milliseconds since 1970 UTC. Members with their default value are left out.

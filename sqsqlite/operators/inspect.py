@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looking at messages without receiving them. SQS has no action for it."""
 
 from collections.abc import Iterator

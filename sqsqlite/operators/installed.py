@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How SQSQLite was installed, so that a hint can name a command that works.
 
 `pip install 'sqsqlite[spark]'` is right only if the package came from an index. pip and uv record any other origin (a

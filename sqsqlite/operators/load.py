@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading a dump: hundreds of messages a commit, each message once however often the load is repeated."""
 
 import uuid

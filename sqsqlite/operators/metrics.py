@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CloudWatch's metrics of a queue: what Amazon counts, under its names, at one instant."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading the messages of a file for a dump. Of a damaged file: all that can be read and that `load` accepts."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts and recent activity of many queues, by a few statements."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wakes the event loop at instants of the file's clock, by one thread that waits for the next instant.
 
 A test that moves a manual clock wakes the loop in the same way.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ASGI application: an HTTP request in, an SQS answer out. A header tells which of two protocols it uses."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory for answers: one budget for all receives of a server, from the claim until the client has read the answer.
 
 A receive reserves memory before it claims, and waits in line while the budget is used up. Claims run one after the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client of one request: receiving its body, watching its connection, and parsing long bodies in a thread."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing for the event loop: requests that arrive together share one transaction, on one thread.
 
 A batch is what the loop submits in one iteration, plus what arrives while the thread syncs the commit before. A request

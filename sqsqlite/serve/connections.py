@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accepting connections within their limit, and the state that they share.
 
 Each connection counts from the moment it is accepted, during its TLS handshake too. Each takes a file descriptor, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The endpoint as a program starts it: options, address, access keys, and a server in each process."""
 
 import asyncio

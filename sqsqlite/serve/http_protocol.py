@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP/1.1 by uvicorn and httptools, within limits of size and time.
 
 This module alone depends on the private parts of uvicorn and httptools. `http_rules` says what a request may look like.

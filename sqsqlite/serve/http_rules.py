@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits of HTTP requests, and the rules for their heads: each request must have only one reading.
 
 llhttp, the parser in httptools, refuses much that two programs could read differently: Content-Length together with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AWS JSON 1.0: a header names the action, and the body holds JSON. Source: API reference, sample requests."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics in Prometheus's text format: the server's own under `sqsqlite_`, the queues' under CloudWatch's names.
 
 Source: Prometheus, "Exposition formats", version 0.0.4; developer guide, "Available CloudWatch metrics".

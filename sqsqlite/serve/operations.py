@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a checked request to its response, in the event loop: writes share commits, and reads run in threads."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages next to SQS's actions: /health and /metrics."""
 
 import asyncio

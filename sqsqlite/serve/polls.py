@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receiving in the event loop: thousands of idle long polls, without a thread for each.
 
 The polls of one queue wait in one line. News of the queue wakes the line, not each poll. The line serves polls from its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several processes that serve one port. A parent starts them, replaces dead ones and ends them.
 
 They share one listening socket, so a connection that waits to be accepted survives the death of a process. Each process

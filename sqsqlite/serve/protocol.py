@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server and its two protocols share: HTTP answers, failures, and the facts about a finished request."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Query protocol of older SDKs: parameters of a form or a query string, results as XML.
 
 A parameter's name is a path with indexes, such as `Attribute.1.Name`. The action's request tells lists from maps.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A limit on the requests of each account. Beyond it the answer is RequestThrottled, and SDKs try again."""
 
 import time

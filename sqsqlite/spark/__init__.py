@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports and exports of queue files with Spark, which reads SQLite over JDBC.
 
     from sqsqlite import spark

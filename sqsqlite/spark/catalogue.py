@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue: what each report reads, which options it has, and how its frame and its rows are made.
 
 A report is a function in reports.py. The decorator `report` enters it here.

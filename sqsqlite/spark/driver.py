@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Spark needs to read SQLite: Java, and one pinned version of the JDBC driver.
 
 A file from a cache or a registry must have the SHA-256 that stands here. Ivy, which comes with PySpark, fetches the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of reports and exports."""
 
 from sqsqlite.errors import SQSQLiteError

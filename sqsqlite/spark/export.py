@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages as Parquet files, in one folder for each queue and day of sending; each snapshot adds files."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns that several reports share, and `F`: PySpark's functions, loaded at the first use of one of them."""
 
 from typing import TYPE_CHECKING, Any

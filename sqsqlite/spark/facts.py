@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The facts file: a snapshot of queue files, which Spark reads instead of the files themselves.
 
 Spark reads through several connections, and these cannot share a snapshot of SQLite: partitions of a live file see

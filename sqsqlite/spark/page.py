@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports as one HTML page: no script, no font and no network, for a phone or a desk, light or dark."""
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plots of the page as inline SVG, and the style of the page.
 
 Only the bars and columns are scaled, in per cent of the width. Texts are HTML, so they are as large on a phone as on a

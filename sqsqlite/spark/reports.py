@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reports: each is a function from DataFrames to a DataFrame, and has no side effects.
 
 The frames are those of tables.py, or any with the same columns. Every row begins with `file`, `account_id` and `queue`.

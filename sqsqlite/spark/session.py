@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Spark session with the JDBC driver: the one that runs already, or a new one that prints nothing."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of a snapshot: locked while its process lives, so that the next one can remove what a killed one left."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables that reports read: those of a facts file, or of the live file through its views, with the same columns.
 
 Every table has `queue_key`, which leads to the queue's name in the table `queues`, and `now_ms`, the instant at which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of access: keys, and the policies of queues.
 
 The first three run with every request of an endpoint that has keys; the others by command.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of the facts file that Spark's reports read: its tables, and the statements that fill them.
 
 A facts file holds the values that reports count, of one queue file or of hundreds, without the bodies. One connection

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of FIFO queues and of fair ones: groups, deduplication, receive attempts, turns.
 
 The rules of `statements.py` hold here too. A group's row stands in sqs_message_groups as long as the group has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of the file as a whole: its own facts, and its upkeep.
 
 The rules of `statements.py` hold here too.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every SQL statement that runs, named: what it is for, the index it goes by, and what surprises.
 
 Parameters are named and so are columns, time comes as `:now_ms` alone, and each statement runs in the sqlite3 shell as

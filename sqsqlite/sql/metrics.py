@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of what operators ask: CloudWatch's metrics, and what died.
 
 The rules of `statements_operations.py` hold here too: these may read whole tables.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of message move tasks, by the rules of `statements.py`: the tasks, and the chunks that carry them out."""
 
 # --- tasks ------------------------------------------------------------------------------------------------------

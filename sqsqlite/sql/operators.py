@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of the operator's commands: backup, restore, check, dump, load, migrations.
 
 Apart from `statements.py`, because the rule there is the opposite one: these read whole tables, on purpose, and none

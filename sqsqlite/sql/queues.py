@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of queues: their settings, tags and names, their counts and their activity.
 
 The rules of `statements.py` hold here too.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema's version, and its statements: schema.sql says the schema once, with its comments."""
 
 import re

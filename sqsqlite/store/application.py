@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections for the application's own rows: its transaction and the queue's are one.
 
 An application that opened the file by itself would bring a second copy of SQLite, or write past the turns. So it takes

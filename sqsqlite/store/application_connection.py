@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connection that an application gets. It cannot end a block, and its cursors end with their transaction.
 
 A statement that was not read to its end keeps its snapshot, and SQLite's locks, for as long as its cursor lives: a loop

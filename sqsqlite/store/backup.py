@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file to oneself: for what must not happen under a process that has it open.
 
 Copying a whole file while others use it, so that under the copy's name there is always all of it or nothing.

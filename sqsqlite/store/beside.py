@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder FILE-sqs next to a database: lock files, wake-up sockets, the ballast. Deleting it loses no message.
 
 The folder above may be open to others, as /tmp is. So each file found here is checked before it is used: a link would

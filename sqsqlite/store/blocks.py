@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose turn a thread's transaction is where several tasks share the thread.
 
 Transactions of the caller's: `with sqs.transaction()`, and what joins one.

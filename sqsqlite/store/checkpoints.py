@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copying the WAL into the file, and beginning it again.
 
 Before and between transactions: are the file and its WAL still there, and is there room for the WAL to grow?

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One clock for a whole file: integer milliseconds since 1970 UTC, injected, and deaf to steps of the wall clock.
 
 At the first open after a boot the clock goes to wall time. The time that it passes over there (the machine was off, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Group commit: operations that arrive while a commit is syncing share the next one.
 
 The first thread to arrive leads: it takes the turn, runs its own operation and those of the threads that came into the

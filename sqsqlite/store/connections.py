@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening connections, lending them out, and closing all of them around a fork."""
 
 import os

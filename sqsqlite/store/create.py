@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a path holds when it is opened, its other names, and how an empty path becomes a file of queues.
 
 SQLite finds the WAL by the database's name. Two processes that open one database by two names, mounted as a file or

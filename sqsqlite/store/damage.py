@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damage in a file: what SQLite finds, rows that break what the schema guarantees, and the error that it explains.
 
 An operation that fails in an unknown way has met damage, or a bug of ours. A look at the file tells which.

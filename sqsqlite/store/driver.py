@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which SQLite this process uses: one copy, and one without the WAL-reset bug.
 
 SQLite 3.7.0 to 3.51.2 can lose pages when a commit restarts the WAL in the same instant as a second checkpoint: what a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file was opened with.
 
 One open queue file: what the parts of a store share.

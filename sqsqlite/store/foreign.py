@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One copy of SQLite a process and file: finding another one, and keeping it out.
 
 Two copies (the standard library's and pysqlite3's, or apsw's) don't know of each other's POSIX locks: when one closes

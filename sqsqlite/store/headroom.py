@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Room kept on the disk, so that a full one still lets consumers receive and delete.
 
 Deleting writes too: to the WAL, and at the checkpoint to the file. So sends are refused while there is still a margin,

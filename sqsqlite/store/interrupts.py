@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must end although a signal handler raises in the midst of it."""
 
 import contextlib

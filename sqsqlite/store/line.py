@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threads of one store that want to write: one leads, the others stand in line behind it.
 
 A signal handler may raise between any two steps of the main thread. So the leadership stands in a dict and is taken by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POSIX record locks on small files, waited for with a timeout; and which process has SQLite's own locks.
 
 The kernel wakes a blocked process at once and in order, but no call blocks on a record lock for a given number of

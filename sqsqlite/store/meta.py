@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema version of a file: what this SQSQLite can work with.
 
 The file's own facts: its id, its secret, the offset of its clock, and how that clock has jumped.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schema versions: which one a file has, which one this SQSQLite needs, and the way from one to the other.
 
 Alembic runs the revisions under `migrations/`, revision 0002 leading to schema version 2. Opening a file looks at the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keep what an application sets on its connection from the queue's statements, and from the connection's next user."""
 
 import re

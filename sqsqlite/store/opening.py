@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening a queue file: what `connect` gives becomes a `File`."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets in the file: who may read it while it holds some, and that a deleted one is gone from it.
 
 Nothing is opened here: closing a file drops the locks that SQLite has on it in this process.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is worth knowing and not needed: a set of texts that forgets rather than grows.
 
 One SQLite file, open: reading, writing in group commits, waking, upkeep, the caller's own transactions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operation works with: a snapshot or a write transaction at one instant, and the counts that it changes."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How every write transaction begins and what follows its commit, whether it is a group's or the application's own."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SQLite's errors, translated once. The cause is always kept."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Taking turns at writing: a turnstile of two locks on small files next to the database.
 
 SQLite's own busy handler sleeps and starves: of 8 processes at FULL one waited 900 ms. Here a writer takes the

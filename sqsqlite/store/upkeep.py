@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that no answer waits for: checkpoints, sweeping what is gone, forgetting old history, message move tasks.
 
 One thread a store, started when the first commit makes work for it. Nothing depends on it: a claim passes over what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a system runs out of: file descriptors, and room on the disk.
 
 An error for want of a descriptor says nothing about the file that was to be opened, so a missing file must not be taken

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waking consumers that wait for messages, in this process and in others.
 
 SQLite has no push. A process with waiters binds one Unix datagram socket next to the database, and every writer sends

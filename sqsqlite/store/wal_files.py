@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether FILE-wal and FILE-shm are still the files that this process has open, and whole.
 
 A deleted file stays open: SQLite would go on committing into a WAL that no other process sees, and that is gone with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue and the client to ask, so that a test reads as sentences."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every test here runs through every door: a new door is one more line in DOORS.
 
 By default through the first one, and a sample of them through each of the others. `make test-all` runs all.

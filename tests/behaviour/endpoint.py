@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real boto3 client of a real server, on a port of its own, for the behaviour suite's doors."""
 
 import threading

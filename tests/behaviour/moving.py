@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dead letters, and the message move tasks that bring them back, so that a test reads as sentences."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """boto3 as it was before it spoke JSON: a client whose model of SQS says that the protocol is Query.
 
 The names of flattened lists and maps, the wrappers of results and the codes of errors are those of the service model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a refused request must look like: SQS's error catalogue, and a check against the whole of it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three batches: what refuses the whole request, and what fails one entry of it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains: dead-letter queues that have a dead-letter queue themselves, and the redrives that go back step by step."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dead letters: at which receive a message moves, what moves with it, and who may send it where."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors as callers meet them: classes, codes, and parameters of the wrong shape."""
 
 import pytest

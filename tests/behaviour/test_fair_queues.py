@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fair queues: on a standard queue a message group is a tenant, and tenants take turns."""
 
 import pytest

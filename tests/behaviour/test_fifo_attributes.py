@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FIFO queues as queues: their names, their attributes, what may be changed and what may not."""
 
 import re

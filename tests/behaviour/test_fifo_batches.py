@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three batches on FIFO queues: order, duplicates within a batch, and what refuses the whole of it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dead letters of FIFO queues: the move frees the group, and the group goes on in the dead-letter queue."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deduplication in FIFO queues: what counts as the same message, for how long, and within which scope."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long FIFO queues hide and keep messages: the queue's delay, which holds for what is there, and retention."""
 
 import pytest

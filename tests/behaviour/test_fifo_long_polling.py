@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting receives on FIFO queues: they end when a group is released, and sleep on while it is blocked."""
 
 import pytest

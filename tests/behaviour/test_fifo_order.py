@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order in FIFO queues: one group after another, each in order, and none past its message in flight."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FIFO queues through `sqsqlite.connect()`: arguments, fields, and sends within the caller's own transaction."""
 
 import pytest

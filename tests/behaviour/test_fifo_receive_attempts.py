@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ReceiveRequestAttemptId: a receive whose answer was lost is asked again and gets the same messages."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sending to a FIFO queue: group, deduplication id, sequence number, and what such a queue refuses."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Visibility in FIFO queues: timeouts of messages that stand in a group, handles, and the limit in flight."""
 
 import re

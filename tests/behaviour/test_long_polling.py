@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting receives: what ends the wait, and when. A manual clock stands still meanwhile."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks: what starts, what is moved and what it becomes, how a task ends, and what is refused."""
 
 import base64

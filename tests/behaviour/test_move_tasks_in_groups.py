@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks between FIFO queues, and of messages with groups on standard ones."""
 
 import pytest

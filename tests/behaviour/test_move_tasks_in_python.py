@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks by the Python API: the task as an object, and filters."""
 
 import copy

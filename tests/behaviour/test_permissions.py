@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AddPermission and RemovePermission: what they write into the queue's Policy, and what they refuse."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/promises.md: each promise has tests that exist, or says which later part it waits for."""
 
 import ast

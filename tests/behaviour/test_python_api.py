@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same promises through `sqsqlite.connect()`: Queue and Message. What the doors share is tested beside this."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attributes of queues: names, ranges, defaults, what can be changed; and tags."""
 
 import json

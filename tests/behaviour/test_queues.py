@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues: create, find, list, delete, purge."""
 
 import re

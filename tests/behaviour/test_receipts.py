@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receipt handles: which handle may do what, row by row of the table of outcomes, in both modes.
 
 compat="docs" keeps the reference documents' promise: a handle whose timeout has ended, or that a newer receive

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receiving: how many, which, in what order, with which attributes, and the limit of messages in flight."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a receive brings when hundreds stand in its way, or became visible at once."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retention: a message vanishes at its age, whatever its state. Ages count from the send, to the millisecond."""
 
 import pytest

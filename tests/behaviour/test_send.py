@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sending: bodies, sizes, delays, attributes, digests."""
 
 import hashlib

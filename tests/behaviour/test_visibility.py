@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The visibility timeout: who sets it, from when it counts, what is remembered."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that the benchmarks fill by SQL are as the engine would have left them."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmarks run: on few messages, every one of them, with nothing said about time."""
 
 import csv

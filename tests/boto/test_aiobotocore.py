@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """aiobotocore's client, answered from a file.
 
 aiobotocore asks for an older botocore than the lock's boto3 does, so it is not in the lock, and `make test` skips this

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """boto3's own clients and resources, answered from a file: what only they have. Behaviour: tests/behaviour."""
 
 import contextlib

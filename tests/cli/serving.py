@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite serve` as a process of its own."""
 
 import contextlib

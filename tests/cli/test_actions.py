@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The AWS CLI's verbs on a file: what they do and what they print."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flags, shorthand and JSON are understood as the AWS CLI understands them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options, the file, exit codes, and how errors read."""
 
 import signal

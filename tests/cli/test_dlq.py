@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dlq`: what died, from where, after how many receives; looked at, not received."""
 
 import pytest

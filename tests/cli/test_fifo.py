@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The everyday commands on FIFO queues, and on standard ones with groups."""
 
 import pytest

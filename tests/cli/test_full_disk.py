@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that write another file, onto a full disk: one line, exit code 1, and nothing half done under the name."""
 
 import pytest

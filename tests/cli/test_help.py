@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users read, and what is loaded for it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`peek` and `tail`: looked at, not received."""
 
 import pytest

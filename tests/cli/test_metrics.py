@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`metrics`: CloudWatch's names, whatever the format."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formats: rows and documents as JSON, lines, tables, CSV and text."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The line on standard error that shows how far a command is: on a terminal alone, and gone at the end."""
 
 import os

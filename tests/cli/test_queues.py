@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues from the shell: list, make, empty, delete, and what asks first."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`receive`: printed, deleted, or handed to a command."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`receive --delete` deletes what was printed, and that alone."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`redrive`: what would be done, what was done, and what Ctrl-C and a kill leave."""
 
 import os

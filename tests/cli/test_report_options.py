@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of a report that change nothing, or mean nothing, are refused before Spark starts."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What reaches a terminal can't steer it; a pipe and a file get the data as it is."""
 
 import json

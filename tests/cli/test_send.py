@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`send`: one message, and standard input as messages."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The AWS CLI's shorthand, beyond the recorded lines."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`stats` and `top`: exact counts, activity over the turn of a minute, rates, and the key that ends it."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--out never overwrites queues, and what it can't write is told before anything is done."""
 
 import os

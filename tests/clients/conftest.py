@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients as their users have them, each in an environment of its own, against a server on a real socket."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server that the clients talk to: `sqsqlite serve`, on a real socket, with a new file and mostly with a key."""
 
 import os

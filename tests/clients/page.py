@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/conformance.md from the results of a run, which `make conformance` gives it as JUnit's XML."""
 
 import sys

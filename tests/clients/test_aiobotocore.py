@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """aiobotocore, whose receives wait by the dozen in one event loop."""
 
 import pytest

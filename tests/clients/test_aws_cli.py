@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The AWS CLI, with the commands of Amazon's chapter on the visibility timeout word for word."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """boto3: the version of today, over JSON, the last that spoke Query, and an old one."""
 
 import json

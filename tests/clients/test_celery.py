@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Celery with kombu's transport for SQS: the worker polls with curl, the sender is boto3."""
 
 import contextlib

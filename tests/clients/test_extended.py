@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amazon's extended client for Python: bodies in S3, for which moto's server stands in, and pointers in the queue."""
 
 import re

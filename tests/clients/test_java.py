@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The AWS SDK for Java v2, which checks the MD5 of bodies and of attributes."""
 
 import re

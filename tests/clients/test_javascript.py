@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The AWS SDK for JavaScript v3, which checks the MD5 of each body, and sqs-consumer."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the clients need beside Python: looked for, or installed from a lock into .venv/clients, once."""
 
 import hashlib

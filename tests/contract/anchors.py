@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of a definition, found by what a rename of its variables leaves as it is.
 
 An anchor is a word or a pattern. A word stands for every attribute, keyword, name outside of the function, and string

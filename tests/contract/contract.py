@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of SQS's contract, the tests that prove them, and the change of the code that switches each of them off.
 
 rules/THEME.toml holds the rules of a theme. The table of a source holds the rules that come from it. A source is a page

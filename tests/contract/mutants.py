@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches rules off one at a time and runs their tests: each test must fail by its own check.
 
 `python -m tests.contract.mutants [RULE or THEME ...]` does it from the shell.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changes that switch a rule off: each operator changes a named function, method or constant.
 
     is = EXPRESSION         the constant's value; a function does nothing but return it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package's functions, classes and constants by their names, wherever their files lie."""
 
 import ast

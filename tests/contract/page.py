@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make contract` writes docs/contract.md from the rules and the marks on the tests; Git ignores the page."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every rule has tests and a switch that fits the code, and docs/contract.md can be written.
 
 test_mutants.py shows that the tests fail when the switch is applied.

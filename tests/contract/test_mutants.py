@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each test of a rule fails while the rule is switched off, and passes otherwise.
 
 Two rules of a theme run at a time; a mutant costs less than a second of processor time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a switch does and refuses, and what it does not depend on: where code lies, and how variables are called."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plugin of pytest's for runs of mutants: which tests failed, and whether a check of theirs failed or the code broke.
 
 Writes a JSON object to the path in CONTRACT_VERDICT: test (without parameters) -> "passed", "refuted" or what broke.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A command on a machine ten times slower: stopped for nine tenths of the time, with every process it starts."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The audit names whatever does not add up. Each test spoils one thing in a sound run."""
 
 from dataclasses import replace

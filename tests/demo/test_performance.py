@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole demo on a part of the library: real processes, a real kill, and a file that stays."""
 
 import ast

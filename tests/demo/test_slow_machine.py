@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo on a machine ten times slower: it adds up there, too, within five minutes."""
 
 import json

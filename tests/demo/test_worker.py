@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker does with a message: in this process and on a manual clock."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fenced blocks of a page: programs, commands, and what they print."""
 
 import re

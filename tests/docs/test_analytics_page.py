@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of docs/analytics.md run, and print what is shown below them. Each starts Spark."""
 
 import os

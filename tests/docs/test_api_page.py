@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/api.md tells of every public name, argument and error."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/conformance.md tells of the tests in tests/clients: of all of them, and of no other."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ARCHITECTURE.md and CONTRIBUTING.md name files that exist."""
 
 import re

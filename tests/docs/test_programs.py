@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that README.md and the pages of use show are run, and print what is shown below them."""
 
 import os

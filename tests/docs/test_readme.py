@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What README.md lists is complete, and what it names is there. Its programs are run by test_programs.py."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workers of a storm: forked, killed by SIGKILL at random, and started again.
 
 They are forked from a process that has opened no queue, which starts them in milliseconds; each opens the file itself.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue behind `sqsqlite serve`, for clients whose server is killed: each request is made once, on one connection.
 
 It has those methods of sqsqlite.Queue that a storm uses. JSON over http.client: an SDK would try again by itself, and

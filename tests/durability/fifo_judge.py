@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of a storm on a FIFO queue: what `judge.py` hears and says, and the promises of groups besides.
 
 Message `7:3` is number 3 of the group 7. Whoever sends a number does so when the one before it was acknowledged (or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends to a FIFO queue and deletes, telling of each before and after: what test_fifo_power_loss.py records.
 
 Run with the file and the `synchronous` level. As power.py, it checkpoints often and ends without closing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A storm on a FIFO queue: every process is killed at random, and consumers crash by themselves in mid-work.
 
 Run as a program, with the file, the numbers of consumers, of groups and of messages a group, and a seed. It ends when

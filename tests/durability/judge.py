@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of a storm: hears what every process attempted and was answered, and says what was broken.
 
 It stands outside of the processes that are killed and hears one line an event, written at once: SIGKILL can't tear it.

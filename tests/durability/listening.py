@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hearing a storm out, from outside of it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All kinds of programs at once, killed and stopped at random, and sums that must hold in the end.
 
     python -m tests.durability.long_storm --seconds 3600

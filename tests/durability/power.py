@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends and deletes, telling of each before and after: the program that test_power_loss.py records.
 
 Run with the file and the `synchronous` level. It checkpoints more often than it would, so that a short recording holds

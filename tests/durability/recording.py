@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a process wrote and synced, recorded by strace, and the disks that a loss of power could have left.
 
 Until a file is synced, nothing is known of the writes to it: at a cut each one is there, is missing, or is there in

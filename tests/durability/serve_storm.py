@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A storm on a file that `sqsqlite serve` and Python programs use at once: server and programs are killed by SIGKILL.
 
 Two clients of the server and two programs send, receive and delete on one queue. Run as a program, with the file, the

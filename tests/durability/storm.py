@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A storm: four producers and four consumers on one file, killed by SIGKILL at random and started again.
 
 Run as a program, with the file, the number of kills and a seed.

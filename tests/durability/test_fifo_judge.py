@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of FIFO storms is judged: each kind of violation is seen when it is there, and only then."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loss of power on a FIFO queue: no acknowledged message is missing, its order and its deduplication id are kept."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that die at random: every group of a FIFO queue is seen in order, and nothing is stored twice."""
 
 import random

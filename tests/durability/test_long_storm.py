@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Late workers write no second row: rows = messages, exactly. And the other actors of the long storm, one by one."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks whose processes are killed: no message is lost or twice there, and whoever is alive goes on."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loss of power at any instant: with synchronous=FULL nothing acknowledged is missing afterwards.
 
 With NORMAL some of the last commits are, as is promised; that the same images show it proves that they could show it

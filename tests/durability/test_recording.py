@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder is tested before it is trusted: what was synced is always there, what was not is now and then."""
 
 import random

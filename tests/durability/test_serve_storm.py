@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGKILL of `sqsqlite serve`, and of programs that use its file meanwhile: neither loses what the other was told."""
 
 import random

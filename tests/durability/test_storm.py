@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGKILL at random: nothing acknowledged is lost, nothing deleted returns, nothing is held twice at once."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder of migrations with one version more, as the next release might have it."""
 
 import shutil

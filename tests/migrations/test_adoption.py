@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application's own file: its tables, header and indexes stay as they are."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two ways to one schema: schema.sql, and the migrations."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Upgrading a file: backup first, whole or not at all, nobody else beside it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file of schema version 1: refused, upgraded, and then as good as a new one, with all that was in it."""
 
 import sqlite3

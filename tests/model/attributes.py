@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queue attributes: what may be set, what is shown. Contract, sections 3.1, 3.6, 3.7 and 4."""
 
 import json

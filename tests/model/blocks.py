@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settling in a transaction of the caller's: it succeeds only if it settles, whatever the mode. docs/transactions.md.
 
 In a block the running lease's handle alone deletes or changes a message; what a batch leaves unsettled keeps the block

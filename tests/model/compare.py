@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the engine answered what the model answered, where each makes up ids of its own."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine as a walk uses it: a file open through two doors at once, our client and boto3's own."""
 
 import re

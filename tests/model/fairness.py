@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fair queues: on a standard queue a message group is a tenant, and messages are received in the order of turns.
 
 Contract, section 9, as start-time fair queueing: the queue's clock is the highest turn received; a tenant's messages

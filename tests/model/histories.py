@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histories: lists of steps that hypothesis draws, walked one by one."""
 
 import os

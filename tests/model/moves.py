@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message move tasks. Contract, section 10.3.
 
 A task goes once through its source: oldest first, or FIFO group by group. Of what was there at its start it takes what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches the engine's rules off, one at a time, and looks for a history that tells: `python -m tests.model.mutants`.
 
 Most are rules of SQS's contract, switched off as tests/contract does it; the others are what the engine promises

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AddPermission and RemovePermission: statements of the queue's Policy. Contract, sections 3.19, 3.20 and 12."""
 
 # ruff: noqa: N803 - SQS's parameters have SQS's names

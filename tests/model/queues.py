@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues: create, delete, find, list, purge, attributes, tags. Contract, sections 3.1 to 3.8 and 3.16 to 3.18."""
 
 # ruff: noqa: N803 - SQS's parameters have SQS's names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ReceiveMessage, on both types of queue. Contract, sections 3.11, 7, 8.2, 8.4 and 10.2."""
 
 # ruff: noqa: N803 - SQS's parameters have SQS's names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Walks many histories and tells what happened in them: `python -m tests.model.run_histories [HISTORIES [STEPS]]`.
 
 On all processors, 100 histories at a time, each hundred from a seed of its own. One hundred in four goes by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looks for a history in which model and engine differ: `python -m tests.model.seek docs|aws`, for mutants.
 
 Writes one line of JSON: how many histories were walked, and how the last one ended; null if all agreed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SendMessage and its batch, deduplication, and the turns of fair queues. Contract, sections 3.9, 3.10, 5, 8 and 9."""
 
 # ruff: noqa: N803 - SQS's parameters have SQS's names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DeleteMessage, ChangeMessageVisibility and their batches. Contract, sections 0 and 6."""
 
 # ruff: noqa: N803 - SQS's parameters have SQS's names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amazon SQS in plain Python: lists, and a clock that is told the time. It knows nothing of `sqsqlite`.
 
 Written from the contract, not from the engine, as short as the rules allow and without regard for speed: what an answer

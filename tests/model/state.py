@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model holds: queues with lists of messages, and the refusals it answers with."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of a walk: a name and small whole numbers, and what it asks of SQS where the walk stands.
 
 The numbers choose among what there is: queues, handles received before, instants to come. So any list of steps is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random histories, walked by the model and by the engine at once: docs/model.md says what is compared."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules switched off in the engine: a walk finds each of them out."""
 
 import pytest

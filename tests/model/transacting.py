@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of a walk that is a transaction of the caller's: settles, sends, and a row beside each message it deletes."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A walk: one history, step by step through the model and through the engine, which must answer alike."""
 
 from tests.model import steps

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged copies of a file, each used in every way: what comes out that is no error of ours?
 
 A program, so that a crash of the interpreter or a hang ends a child and not the tests:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backups: whole or not there, one file, made beside writers."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`check` is silent on a sound file, and names each thing that is not."""
 
 import os

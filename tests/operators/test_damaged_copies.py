@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is damaged, what comes out is an error of ours: no bare error of the driver's, no crash, no hang."""
 
 import json

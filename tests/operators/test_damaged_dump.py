@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What dump saves of a damaged file: all that can be read, and a line for what can't."""
 
 import pytest

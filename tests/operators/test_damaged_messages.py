@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One damaged message: receives pass it by and say so, its queue goes on, and nothing healthy waits behind it."""
 
 import logging

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows that break their schema make an operation fail: with a name for it, and only where the file is damaged."""
 
 import contextlib

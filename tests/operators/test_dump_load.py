@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What dump writes, load takes in: everything about each message, each message once."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many statements a look at many queues runs: each takes a lock on the file's index of snapshots."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hint that installs an extra names the place that SQSQLite was installed from."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A dump into a slow pipe, a report, a replicator: whoever reads for long holds up nobody who writes."""
 
 import pytest

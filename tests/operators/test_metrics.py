@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CloudWatch's metrics: each number exact, at one instant of a clock that stands still."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`check` names damaged messages and sets them aside: what can be read of them is kept, their queue is sound again."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checkout's own parts: its modules by the names they ship under, and what each imports. Nothing of ours is run."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Use an installed sqsqlite as its first user would: `python -I installed_wheel.py` in an empty folder.
 
 Run by `make wheel` with the Python of an environment that holds the wheel and what it asks for with the extra `serve`,

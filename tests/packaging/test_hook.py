@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hook that checks the subjects of commits, in a real repository."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lock is what a fresh machine installs: whole, checked by hash, and in step with pyproject.toml."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each name in tests/conftest.py is a test's: a stale one would leave tests out of `make test`, or put them in."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rooms of the project: imports point down, nothing heavy loads on the way to a send."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The statements that the way of a message goes by, as a test looks at them: text, comment, parameters, plan."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How SQLite copies a queue file's facts: each table is walked once, in the order of its row ids."""
 
 import sqsqlite

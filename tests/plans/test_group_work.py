@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a FIFO or a fair queue makes SQLite do does not depend on how many groups, or messages in them, there are.
 
 Counted in steps of its virtual machine, which are the same on every machine. The rows are written as the engine would

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How SQLite will carry each statement out: by an index, in its order, with statistics and without."""
 
 import re

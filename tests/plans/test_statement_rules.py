@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every statement keeps to, so that it can be read, and run in the sqlite3 shell as it stands."""
 
 import ast

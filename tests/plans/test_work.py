@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much a call makes SQLite do, counted in steps of its virtual machine: the same on every machine."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real browser, and a site of an attacker whose page it shows."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP requests as the application sees them, made from botocore's."""
 
 from urllib.parse import urlsplit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw HTTP, for requests that no client library would send."""
 
 import select

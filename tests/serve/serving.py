@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real server on a port of its own, and clients of accounts."""
 
 import contextlib

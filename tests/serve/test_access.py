@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Authentication with keys, without keys, and when a running server gets its first key."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accounts of one file have no access to each other, except by the policies of their queues."""
 
 import base64

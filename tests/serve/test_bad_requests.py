@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Valid HTTP with invalid content: the answer is SQS's own 400 in the form of the request's protocol."""
 
 import json

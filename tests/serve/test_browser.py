@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page of another site can do to a server without keys, through a real browser."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory for answers: it is bounded, receives without memory wait in line, and in the end all is released."""
 
 import asyncio

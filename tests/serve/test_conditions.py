@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions of policies: which are true, which are false, and which are unknown."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """If a waiting client disconnects, others get its messages at once, not after a visibility timeout."""
 
 import asyncio

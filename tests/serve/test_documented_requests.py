@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample requests of Amazon's documentation, sent as printed, have the printed answers.
 
 API reference, ChangeMessageVisibility: the current samples of both protocols, and that of the API version 2011-10-01.

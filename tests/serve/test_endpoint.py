@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program starts an endpoint with the public names."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invalid HTTP, or HTTP beyond the limits: the server refuses it, and other clients do not notice."""
 
 import contextlib

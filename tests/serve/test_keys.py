@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access keys in the queue's file, and in a file of credentials."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log: one line of JSON for each request, without secrets."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long bodies: the server authenticates them before parsing, and other requests do not wait for them."""
 
 import asyncio

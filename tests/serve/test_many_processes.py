@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers and programs use one file at once, each in its own process: each message is received once."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server keeps nothing of a request after its answer."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parent of several processes: what it does if a process can't start."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Only the Query protocol has these: second names of parameters, and answers in JSON for clients that accept it.
 
 JSON nests a result as XML does, but lists and maps have their names from the service model. A map is a list of pairs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Temporary credentials: botocore signs with them in a header and in a URL. And what ends them."""
 
 import base64

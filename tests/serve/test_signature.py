@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signatures of version 4: botocore's, published examples, and requests with one part changed."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stopping a server: it answers requests under way, refuses those that can't begin, and then ends."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """X-Amzn-Trace-Id, the HTTP header of X-Ray, becomes a message's AWSTraceHeader."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms are parsed as by the standard library, but with less memory."""
 
 import tracemalloc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file of some days' work: every state, every kind of queue, numbers beyond 32 bits, and NULLs."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One Spark session for all tests of a process. The tests that use it are slow, except for a sample.
 
 Spark's start and its first queries cost as much processor time as a thousand tests of a queue.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reports once more, in plain SQL on the queue's own tables: no facts, no views, no Spark."""
 
 from sqsqlite.store.connections import uri

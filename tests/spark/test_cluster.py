@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spark as users run it: a session that runs already, spark-submit, a cluster with two workers, a stream.
 
 Each in processes of its own, so these are slow: a JVM or four a test.

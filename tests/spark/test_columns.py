@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every number crosses JDBC whole: the types are declared for each column, whatever Spark would guess."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite report`, `export` and `analytics` as one types them, with the tests' own session."""
 
 import csv

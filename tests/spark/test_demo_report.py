@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's last word is Spark's: the numbers of the file it has just made."""
 
 import sqsqlite

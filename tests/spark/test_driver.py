@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The places of the JDBC driver, their order, and the error if no place has it."""
 
 import hashlib

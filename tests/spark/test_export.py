@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sqsqlite export`: what is in the folder afterwards, as readers see it."""
 
 import os

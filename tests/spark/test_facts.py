@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A snapshot is one instant, with any number of readers and writers, and a bad file does not spoil the others."""
 
 import os

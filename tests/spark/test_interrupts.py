@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and SIGTERM end a report at any point, at once and without a word. Processes with a JVM of their own."""
 
 import os

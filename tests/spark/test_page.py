@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page: whole, self-contained, and safe whatever queues and groups are called. No Spark here."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every number of every report equals plain SQL's, by a snapshot and live."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of snapshots: gone at the end, or with the next snapshot after their process was killed."""
 
 import subprocess

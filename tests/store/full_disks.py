@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small file systems, and filling them: with messages, and as another program does."""
 
 import contextlib

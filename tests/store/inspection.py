@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a test asks of a file from outside: whether it is whole, and whether its counts are its rows."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine whose clocks a test moves: the wall clock, the boot-time clock, and which boot it is."""
 
 import time

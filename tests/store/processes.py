@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other processes for a test: Python programs that are told what to do, and heard, line by line."""
 
 import os

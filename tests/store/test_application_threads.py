@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transactions of the application's own that several threads begin first, at the same time."""
 
 import threading

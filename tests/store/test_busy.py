@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another program keeps the write lock: waiting is bounded, said so, and leaves nothing half done."""
 
 import time

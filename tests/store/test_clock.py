@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One clock for a file: the same in every process, and deaf to steps of the wall clock."""
 
 import threading

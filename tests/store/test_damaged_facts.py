@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged rows of sqs_meta, and of what the clock is set by: an error of ours at once, or none at all."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A full disk: sends are refused while receiving and deleting still work, and nothing is half done."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A full disk under a FIFO queue: what is refused is not remembered either, and what is there comes in its order."""
 
 import time

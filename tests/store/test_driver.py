@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which SQLite may open a queue's file: one without the WAL-reset bug."""
 
 import pytest

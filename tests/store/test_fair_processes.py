@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One tenant's flood beside quiet tenants, several processes: judged by the order of claims, not by time.
 
 Every send of a quiet tenant and every claim is noted in a table of the same file, in the same transaction: so the notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a path may lead to when it is opened, and what is said when it leads elsewhere."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder FILE-sqs: who may use it, and what happens when it is gone."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder FILE-sqs and its files are used only if somebody made them who is to be trusted with the database."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that forks while it uses a queue: parent and child both go on, and the file stays whole."""
 
 import contextlib

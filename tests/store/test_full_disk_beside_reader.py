@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A long reader keeps the WAL from beginning again: the disk fills, and is usable as soon as the reader is gone."""
 
 import contextlib

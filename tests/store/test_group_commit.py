@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that arrive while a commit is under way share the next one, and nothing else."""
 
 import contextlib

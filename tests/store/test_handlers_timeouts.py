@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A handler's TimeoutError is an OSError: it must reach the caller, not be taken for an answer of the system's."""
 
 import pytest

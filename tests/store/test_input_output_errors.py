@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The disk fails: a typed error for whom it struck, nothing acknowledged lost, and on it goes once the disk does."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A signal handler may raise anywhere in the main thread: nothing that others wait for may stay behind."""
 
 import gc

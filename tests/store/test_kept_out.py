@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A foreign program that keeps SQLite's locks on the -shm: the error says who, and all goes on once it is gone."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lock files beside a file are open as long as it is, and no longer."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file with two names has two WALs: refused, whether they are mounts or hard links."""
 
 import os

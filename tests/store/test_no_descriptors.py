@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that has used up its descriptors is told so, loses nothing, and goes on once some are free."""
 
 import pytest

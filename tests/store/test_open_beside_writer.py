@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening a file that is in order writes nothing, so it waits for no writer."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue's file may have any name and stand anywhere."""
 
 import os

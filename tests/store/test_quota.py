@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits that are no full disk, `ulimit -f` and quotas: answered as one, and the queue can be drained."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """At the first open after a boot the file's clock goes to wall time: that alone makes no message expire."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file that is deleted, replaced or upgraded behind a process that has it open."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far it is from a call to the statement that does it."""
 
 import sys

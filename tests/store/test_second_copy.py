@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two copies of SQLite on one file in one process break each other's locks: the second one is refused."""
 
 import os

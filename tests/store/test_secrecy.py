@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may read a file that holds access keys, and that a key which was removed is gone from it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Taking turns at writing: in order, bounded, and free again when the writer dies."""
 
 import contextlib

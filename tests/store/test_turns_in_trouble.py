@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever happens to the turnstile, it makes nobody wait for good: SQLite's own lock decides who writes."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thread that looks after the file: it holds nobody up, and nothing ends it but the close."""
 
 import logging

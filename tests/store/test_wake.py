@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who waits for a message in one process hears of what another one did."""
 
 import os

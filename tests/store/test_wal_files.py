@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The -wal and -shm deleted, replaced or cut off under processes that have them open."""
 
 import contextlib

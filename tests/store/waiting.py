@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting, in a test, for what other threads and processes do."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The write-ahead log as it lies on the disk. Source: SQLite, "Database File Format", section 4."""
 
 import struct

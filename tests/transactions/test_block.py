@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens within `with sqs.transaction()` beside plain statements."""
 
 import contextlib

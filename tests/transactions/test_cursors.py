@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cursors on the application's connections end with their transaction, whatever still refers to them."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/examples/orders.py, as a user runs it."""
 
 import importlib.util

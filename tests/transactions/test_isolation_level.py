@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SQLAlchemy's isolation levels: without a transaction there is nothing for rows and messages to share."""
 
 import pytest

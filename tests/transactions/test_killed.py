@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGKILL around a transaction: the order and its message are both there afterwards, or neither is."""
 
 import pytest

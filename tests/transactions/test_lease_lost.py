@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inside a transaction of the caller's a settle succeeds only if it settles: the rows of a late worker roll back."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SQLite rolls a transaction back with some errors, which the application may catch: nothing goes on by itself then."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the application sets on its connection serves its own statements: not the queue's, nor whoever comes next."""
 
 import sqlite3

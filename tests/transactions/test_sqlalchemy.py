@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Send, receive and settle on the application's own SQLAlchemy connection or session."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of asyncio share a thread: a block belongs to the task that began it."""
 
 import asyncio

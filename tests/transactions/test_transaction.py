@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`with sqs.transaction()`: the application's rows and the queue's messages commit together, or not at all."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encoding, sizes and MD5 digests: the vectors are SQS's own where they could be recorded."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Codes, statuses and what boto3 users see of an error."""
 
 import pickle

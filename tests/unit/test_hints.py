@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The set that forgets."""
 
 from sqsqlite.store.store import Hints

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retention without what a file's clock jumped over: against a clock that counts only while it runs."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quotas of SQS, and what the other table lifts."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock for tests, where nobody is left to move it."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which message attributes are allowed, and that a row gives back what it was given."""
 
 import json

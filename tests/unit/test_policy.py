@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies: documents that can be read whole, and the reasons why others are refused."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Permissions as statements of a policy: added last, taken away by their label."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A message is checked once, completely and in SQS's order."""
 
 import pytest

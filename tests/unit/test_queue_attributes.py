@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queue attributes: texts to columns and back, and every refusal in SQS's words."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The 23 requests against the service model, and what is refused without looking at a queue."""
 
 import botocore.session

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dicts and JSON to requests, with boto3's own validator as the judge; results back to dicts."""
 
 import base64

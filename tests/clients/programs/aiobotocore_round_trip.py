@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round trip, errors, and twenty long polls at once, answered by twenty messages."""
 
 import asyncio

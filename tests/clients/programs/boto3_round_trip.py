@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every action that this boto3 knows, its errors, batches and a long poll; prints what was run, as JSON.
 
 Runs in environments with old versions of boto3, which is why nothing of ours is imported.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example's app with tasks that note when they ran, a line each, in the file NOTES."""
 
 import os

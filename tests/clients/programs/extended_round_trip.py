@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies in S3 and pointers in the queue: send, batch, visibility, delete."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The actors of `long_storm`, by name."""
 
 from tests.durability.actors.actor import Actor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an actor of the long storm is: programs that run in processes of their own, and the sums that must hold."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs with habits that a library must bear: openings without end, cursors left open, settings, asyncio."""
 
 import asyncio

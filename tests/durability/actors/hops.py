@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages on their way from one queue file to another: what is killed in between may arrive twice, and never not."""
 
 import threading

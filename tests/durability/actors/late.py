@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow workers with short timeouts: each message's row is written once, whoever is late."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that stop in the line of writers: the others go on, and all that was acknowledged is there."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file that may not grow: sends until there is no room, then receives and deletes, and again."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time limits by signals: a handler that raises, wherever the main thread is just then."""
 
 import random
