@@ -22,14 +22,14 @@ TERMINATED = 143
 EXIT_CODES = {
     0: "done",
     FAILED: "an error of SQS or of the file; `code: message` on standard error",
-    USAGE: "the command line is not as it should be, or a parameter is of the wrong form",
+    USAGE: "the command line is wrong, or a parameter has the wrong form",
     EMPTY: "nothing was received (only with --fail-empty)",
     PARTIAL: "a part failed: entries of a batch, messages of a send, a receive --exec, a redrive or a dump; "
-    "or receive --delete left messages of which --query prints nothing",
-    BUSY: "others were writing for the whole of --busy-timeout",
+    "or receive --delete kept messages that --query did not print",
+    BUSY: "other writers kept the file for the whole of --busy-timeout",
     UPGRADE: "the file's schema is too old: sqsqlite db upgrade",
     INTERRUPTED: "interrupted by Ctrl-C (128 + SIGINT)",
-    PIPE_CLOSED: "the reader of standard output went away (128 + SIGPIPE)",
+    PIPE_CLOSED: "the reader of standard output closed it (128 + SIGPIPE)",
     TERMINATED: "ended by SIGTERM (128 + SIGTERM)",
 }
 

@@ -19,20 +19,20 @@ EXAMPLES = {
     "test_java": "clients/java/src/main/java/Orders.java",
     "test_extended": "clients/extended_orders.py",
 }
-HEAD = """# The clients that were run against `sqsqlite serve`
+HEAD = """# Clients that were run against `sqsqlite serve`
 
-Each in an environment of its own, from a package registry, over a real socket to `sqsqlite serve` with a new file.
-`make conformance` runs them and writes this page: what passed, by the names of the tests in `tests/clients`; if
-anything did not, nothing is written. The versions are pinned in `requirements/clients` and beside the examples. Apart
-from them the whole behaviour suite, `tests/behaviour`, goes through a served file.
+Each client ran in an environment of its own, from a package registry, over a real socket, against `sqsqlite serve` with a
+new file. `make conformance` runs them and writes this page: the tests of `tests/clients` that passed, by name. If one
+fails, the page stays as it is. The versions are pinned in `requirements/clients` and next to the examples. The whole
+behaviour suite, `tests/behaviour`, also runs through a served file.
 
-- The server has a key, and checks the clients' signatures. What ran without keys says so by its name.
-- The clients are told the endpoint's URL and the key, and are unchanged otherwise, but for one line: Celery's worker
-  polls with curl, to which kombu gives no other authorities than botocore's. Over HTTPS with a certificate of one's own
-  the example therefore replaces `kombu.asynchronous.aws.connection.get_cert_path`.
-- The AWS CLI is version 1. Version 2 comes from no package registry, and was not run.
-- boto3 1.28.80 is the last whose SQS client speaks Query. 1.17.0 is not the first: it is the oldest that still runs on
-  each Python that SQSQLite runs on. Of those between and before none was run.
+- The server has a key and checks the clients' signatures. Tests without keys say so in their name.
+- The clients get the endpoint's URL and the key, and are unchanged otherwise, except for one line: Celery's worker polls
+  with curl, which kombu lets trust only botocore's authorities. So over HTTPS with an own certificate the example
+  replaces `kombu.asynchronous.aws.connection.get_cert_path`.
+- The AWS CLI is version 1. No package registry has version 2, so it was not run.
+- boto3 1.28.80 is the last whose SQS client speaks Query. 1.17.0 is the oldest that runs on each Python that SQSQLite
+  runs on. No version between them or before was run.
 - The extended client's S3 is moto's server.
 
 | client | version | what was run | date | example |
@@ -58,7 +58,7 @@ class Row:
 
 
 def sentence(name):
-    """What a test's name says: its parameters are told by the version."""
+    """A test's name as a sentence, without its parameters, which the version says."""
     return name.partition("[")[0].removeprefix("test_").replace("_", " ")
 
 
