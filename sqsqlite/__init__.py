@@ -44,8 +44,7 @@ __all__ = [
 if TYPE_CHECKING:
     from sqsqlite import boto as boto
     from sqsqlite import errors
-    from sqsqlite.access.keys import AccessKey, NewKey
-    from sqsqlite.access.sessions import Session
+    from sqsqlite.access.keys import AccessKey, NewKey, Session
     from sqsqlite.api.client import Client, client
     from sqsqlite.api.closed_file import (
         SchemaState,
@@ -74,7 +73,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AccessKey": "access.keys",
     "NewKey": "access.keys",
-    "Session": "access.sessions",
+    "Session": "access.keys",
     "Client": "api.client",
     "client": "api.client",
     "SQS": "api.connect",

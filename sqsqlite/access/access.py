@@ -1,193 +1,222 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a request is from, whether they may do what they ask, and the names by which a server without keys is asked.
+"""Who a request is from, by its signature and the keys of the database and of a key file."""
 
-Any site can let its own name lead to 127.0.0.1 (DNS rebinding). A page of that site then reaches the server as a page
-of its own, and only the Host header tells: a browser puts there the name that stands in the page's address.
-"""
-
-import re
-from collections.abc import Iterable
+import mmap
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
 
-from sqsqlite.access.authorization import authorize, place_of
-from sqsqlite.access.exchange import TARGET, Identity
-from sqsqlite.access.keys import find_policy
-from sqsqlite.contract import requests
-from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID, NO_SUCH_QUEUE
-from sqsqlite.errors import AccessDenied, QueueDoesNotExist
-
-if TYPE_CHECKING:
-    from sqsqlite.access.exchange import Exchange
-    from sqsqlite.actions.queue_rows import Caller
-    from sqsqlite.contract.requests import Request, StartMessageMoveTask
-    from sqsqlite.store.store import Store
-
-
-_is_loopback = re.compile(r"(?:.+\.)?localhost|127(?:\.[0-9]{1,3}){3}|::1").fullmatch
-_host_of_header = re.compile(r"(\[[^]]*\]|[^:]*)(?::[0-9]*)?").fullmatch
-_host_of_origin = re.compile(r"https?://(\[[^]]*\]|[^:/]*)(?::[0-9]*)?", re.IGNORECASE).fullmatch
-
-
-class Hosts:
-    """The names of loopback, which lead nowhere else, and the names that the server's operator vouches for.
-
-    Args:
-        names: names and addresses, without ports.
-        base_url: its host is one more; None: no base URL is set.
-    """
-
-    def __init__(self, names: Iterable[str] = (), base_url: str | None = None) -> None:
-        self._names = {_bare(name) for name in names}
-        if base_url is not None:
-            self._names.add(urlsplit(base_url).hostname or "")
-        self._names.discard("")
-
-    def knows(self, host: str) -> bool:
-        """Whether a Host header has one of them; a request of HTTP/1.0 without one is not a browser's."""
-        found = _host_of_header(host)
-        return not host or (found is not None and self._has(found[1]))
-
-    def knows_origin(self, origin: str) -> bool:
-        """Whether an Origin header does: `null` has none."""
-        found = _host_of_origin(origin)
-        return found is not None and self._has(found[1])
-
-    def _has(self, name: str) -> bool:
-        name = _bare(name)
-        return _is_loopback(name) is not None or name in self._names
-
-
-def leads_off_loopback(host: str) -> bool:
-    """Whether a Host header has a name other than loopback's.
-
-    Over plain HTTP browsers don't tell it whose page asks.
-    """
-    found = _host_of_header(host)
-    return bool(host) and (found is None or _is_loopback(_bare(found[1])) is None)
-
-
-def _bare(name: str) -> str:
-    """As names are compared: without brackets, the root's dot and capitals."""
-    return name.strip("[]").removesuffix(".").lower()
-
-
-# The names of actions that change nothing begin like this. A receive hides messages, so it changes something.
-_READING = ("Get", "List")
-# Their operations find only the caller's own queues, so a queue of another account that is made meanwhile is not found.
-_OF_OWN_QUEUES = (
-    requests.StartMessageMoveTask,
-    requests.ListMessageMoveTasks,
-    requests.CancelMessageMoveTask,
+from sqsqlite.access import keys
+from sqsqlite.access.authorization import authorize, authorize_move
+from sqsqlite.access.exchange import (
+    TRACE_ID,
+    Exchange,
+    ExpiredToken,
+    Identity,
+    IncompleteSignature,
+    InvalidClientTokenId,
+    ServiceUnavailable,
 )
-# What a browser puts into Authorization by itself, with a password that its user has typed in for a proxy, say.
-_BROWSERS_SCHEMES = (b"basic", b"digest", b"negotiate", b"ntlm")
+from sqsqlite.access.key_file import BadKeyFile, KeyFile
+from sqsqlite.access.open_access import Hosts, OpenAccess
+from sqsqlite.access.signature import (
+    Signed,
+    check_head,
+    check_signature,
+    is_signed,
+    key_id_as_given,
+    read_signature,
+)
+from sqsqlite.actions.queue_rows import Caller
+from sqsqlite.contract.requests import Request, StartMessageMoveTask
+from sqsqlite.errors import InvalidSecurity
+from sqsqlite.store.store import Store
+
+LOOK_SECONDS = 0.1
+"""How often a server without keys looks for the first key."""
+
+_NOT_SIGNED = "All requests to this endpoint must be signed with Signature Version 4."
+_NO_SUCH_KEY = "The security token included in the request is invalid."
 
 
-class Access(Protocol):
-    """What the application asks before it carries a request out."""
+class Latch:
+    """Whether a server has, or had, access keys. Once set it stays set.
 
-    def needs_digest(self, exchange: "Exchange") -> bool:
-        """Whether `authenticate` will hash the body. Raises what that would, as far as the headers tell."""
-
-    def authenticate(self, exchange: "Exchange") -> Identity:
-        """Who it is from. Raises an SQSError if that is unknown or untrue."""
-
-    def check_key(self, exchange: "Exchange") -> None:
-        """Once more, while it waits. Raises an SQSError if the key that it was authenticated by is gone."""
-
-    def authorize(
-        self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
-    ) -> "Caller":
-        """The caller as the operation is to know it. Raises AccessDenied if they may not do this."""
-
-    def authorize_move(
-        self, exchange: "Exchange", identity: Identity, request: "StartMessageMoveTask", caller: "Caller"
-    ) -> None:
-        """After `authorize`, in a thread. Raises AccessDenied if they may not do what the task will do for them."""
-
-
-class OpenAccess:
-    """Without keys: each client that reaches the address is the one account, signed or not.
-
-    There is no other account to tell it from, so the policies of its queues are not asked. Those of another account
-    are: the file may have had keys.
+    Processes that are forked after its creation share it, replacements of dead processes included.
 
     Args:
-        hosts: the names by which it may be asked; None: those of loopback alone.
+        is_set: its state at the beginning.
     """
 
-    def __init__(self, store: "Store", hosts: Hosts | None = None) -> None:
+    def __init__(self, *, is_set: bool = False) -> None:
+        self._shared = mmap.mmap(-1, 1)
+        if is_set:
+            self.set()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether one of the processes has set it."""
+        return self._shared[0] == 1
+
+    def set(self) -> None:
+        """Set it for all processes."""
+        self._shared[0] = 1
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Access:
+    """Signed requests alone once there is a key; until then see OpenAccess.
+
+    Removing the last key does not reopen a running server: it refuses everybody until there is a new key.
+
+    Args:
+        key_file: keys to use together with those of the database. A server with a key file, even an empty one, is
+            never open.
+        require_tls: refuse requests that did not come over HTTPS.
+        now: the wall clock, by which clients sign.
+        look_seconds: see LOOK_SECONDS.
+        latch: whether there are or were keys, shared by the server's processes; None: there is one process.
+        hosts: see OpenAccess.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        key_file: KeyFile | None = None,
+        *,
+        require_tls: bool = False,
+        now: Callable[[], datetime] = _now,
+        look_seconds: float = LOOK_SECONDS,
+        latch: Latch | None = None,
+        hosts: Hosts | None = None,
+    ) -> None:
         self._store = store
-        self._hosts = hosts or Hosts()
+        self._open = OpenAccess(store, hosts)
+        self._key_file = key_file
+        self._require_tls = require_tls
+        self._now = now
+        self._look_seconds = look_seconds
+        self._latch = latch or Latch()
+        if key_file is not None or keys.has_keys(store):
+            self._latch.set()
+        self._look_at = time.monotonic() + look_seconds
 
-    @staticmethod
-    def needs_digest(exchange: "Exchange") -> bool:  # noqa: ARG004 - as the others'
-        """No: signatures are not looked at."""
-        return False
+    @property
+    def is_in_force(self) -> bool:
+        """Whether there are keys, or were since the server began."""
+        if not self._latch.is_set and time.monotonic() >= self._look_at:
+            if keys.has_keys(self._store):
+                self._latch.set()
+            self._look_at = time.monotonic() + self._look_seconds
+        return self._latch.is_set
 
-    def authenticate(self, exchange: "Exchange") -> Identity:
-        """The account of a file that is used without a server.
+    def needs_digest(self, exchange: Exchange) -> bool:
+        """Return whether `authenticate` will hash the body: there are keys, and the headers are in order.
 
         Raises:
-            AccessDenied: a browser sends it for a page of another site, which reaches loopback as its user does; or it
-                asks by a name that is none of this server's, as a page does whose site let its name lead here; or it
-                is a GET that changes something, and any page may have made a browser send it.
+            SQSError: `authenticate` would refuse the request for its headers alone.
         """
-        site = exchange.headers.get(b"sec-fetch-site", b"none")
-        origin = exchange.headers.get(b"origin")
-        if site not in (b"none", b"same-origin") or not (
-            origin is None or self._hosts.knows_origin(origin.decode("latin-1"))
-        ):
-            raise AccessDenied("Without access keys no request is taken from a page of another site.")
-        host = exchange.header(b"host")
-        if not self._hosts.knows(host):
-            raise AccessDenied(
-                f"Without access keys no request is taken for the host {host}. The server's option --allowed-host NAME "
-                "adds a name."
-            )
-        if leads_off_loopback(host) and _may_be_any_pages(exchange):
-            raise AccessDenied(
-                f"Without access keys no {exchange.action} is taken by GET for the host {host}, because any web page "
-                "can make a browser send it: use POST."
-            )
-        return Identity(DEFAULT_ACCOUNT_ID)
+        found = self._check_head(exchange)
+        if found is not None:
+            check_head(exchange, found[0], self._now())
+        return found is not None
 
-    def check_key(self, exchange: "Exchange") -> None:
-        """There is none."""
+    def authenticate(self, exchange: Exchange) -> Identity:
+        """Return the account and user of the key that the request is signed with.
 
-    def authorize(
-        self, exchange: "Exchange", identity: Identity, request: "Request", caller: "Caller"
-    ) -> "Caller":
-        """Everything with its own queues. All callers are one account: they may know which other queues exist."""
-        place = place_of(self._store, request, caller)
-        if place is None or place[0] == caller.account_id:
-            return caller
-        if find_policy(self._store, *place) is None:
-            if isinstance(request, _OF_OWN_QUEUES):
-                return caller
-            # Not left to the operation: the queue may be made before that looks, and no Policy would have been asked.
-            raise QueueDoesNotExist(NO_SUCH_QUEUE)
-        return authorize(self._store, exchange, identity, request, caller, datetime.now(UTC))
+        Raises:
+            InvalidSecurity: the request has no signature of version 4, or did not come over TLS where TLS is required.
+            IncompleteSignature: the signature is malformed, or does not cover a part that it must cover.
+            InvalidClientTokenId: there is no such key, the key has expired, or the session token is of another key.
+            ExpiredToken: the session has expired.
+            RequestExpired: the request was signed too long ago, or for later.
+            SignatureDoesNotMatch: the request was signed with another secret, or changed.
+            ServiceUnavailable: the key file can't be read.
+            InvalidParameterValue: the query string has more than 1,000 parameters.
+            AccessDenied: there are no keys, and the request may come from a web page; see OpenAccess.
+        """
+        found = self._check_head(exchange)
+        if found is None:
+            return self._open.authenticate(exchange)
+        signed, credentials = found
+        check_signature(exchange, signed, credentials.secret_access_key, self._now())
+        if TRACE_ID.decode() not in signed.signed_headers:
+            # The message would keep the header, and anybody between client and server can have written it.
+            exchange.headers.pop(TRACE_ID, None)
+        return Identity(credentials.account_id, credentials.user_name)
+
+    def _check_head(self, exchange: Exchange) -> tuple[Signed, keys.Credentials] | None:
+        """Return the signature, not compared yet, and the credentials to compare it with; None without keys."""
+        if self._require_tls and exchange.scheme != "https":
+            raise InvalidSecurity("All requests to this endpoint must be made over HTTPS.")
+        if not self.is_in_force:
+            return None
+        if not is_signed(exchange):
+            raise InvalidSecurity(_NOT_SIGNED)
+        try:
+            signed = read_signature(exchange)
+        except IncompleteSignature:
+            exchange.access_key_id = key_id_as_given(exchange)
+            raise
+        exchange.access_key_id = signed.access_key_id
+        found = self._credentials(exchange, signed)
+        if found is None:
+            raise InvalidClientTokenId(_NO_SUCH_KEY)
+        exchange.account_id, exchange.user = found.account_id, found.user_name
+        return signed, found
+
+    def _credentials(self, exchange: Exchange, signed: Signed) -> keys.Credentials | None:
+        """Return the credentials of the key, or of the session if the request has a token."""
+        exchange.key_id = signed.access_key_id
+        if not signed.token:
+            return self._find(exchange, signed.access_key_id)
+        token = keys.read_token(signed.token)
+        if token is None or token.access_key_id != signed.access_key_id:
+            return None
+        exchange.key_id = token.parent_key_id
+        parent = self._find(exchange, token.parent_key_id)
+        found = None if parent is None else keys.credentials_of(token, parent)
+        if found is not None and token.expires_at <= self._now().timestamp():
+            raise ExpiredToken("The security token included in the request is expired")
+        return found
+
+    def check_key(self, exchange: Exchange) -> None:
+        """Check again, while a request waits, that its key still exists, or that there are still no keys.
+
+        Raises:
+            InvalidSecurity: the request is not signed, and there are keys now.
+            InvalidClientTokenId: the key was removed, or has expired.
+            ServiceUnavailable: the key file can't be read.
+        """
+        if not exchange.key_id:
+            if self.is_in_force:
+                raise InvalidSecurity(_NOT_SIGNED)
+        elif self._find(exchange, exchange.key_id) is None:
+            raise InvalidClientTokenId(_NO_SUCH_KEY)
+
+    def _find(self, exchange: Exchange, access_key_id: str) -> keys.Credentials | None:
+        try:
+            found = None if self._key_file is None else self._key_file.find(access_key_id)
+        except BadKeyFile as error:
+            exchange.cause = f"BadKeyFile: {error}"
+            raise ServiceUnavailable("The endpoint's access keys can't be read at the moment.") from None
+        return found or keys.find_credentials(self._store, access_key_id)
+
+    def authorize(self, exchange: Exchange, identity: Identity, request: Request, caller: Caller) -> Caller:
+        """Return the caller for the operation; see `authorization.authorize`, and without keys OpenAccess."""
+        if not self._latch.is_set:
+            return self._open.authorize(exchange, identity, request, caller)
+        return authorize(self._store, exchange, identity, request, caller, self._now())
 
     def authorize_move(
-        self, exchange: "Exchange", identity: Identity, request: "StartMessageMoveTask", caller: "Caller"
+        self, exchange: Exchange, identity: Identity, request: StartMessageMoveTask, caller: Caller
     ) -> None:
-        """Everything: a move task stays inside its account."""
+        """Check the rights that a move task will use; see `authorization.authorize_move`.
 
-
-def _may_be_any_pages(exchange: "Exchange") -> bool:
-    """Whether it changes something, and a page of any site can have an image or a link that makes a browser send it.
-
-    For a GET to a name off loopback, over plain HTTP, a browser tells neither Sec-Fetch-Site nor Origin. A POST has an
-    Origin. No page can send X-Amz-Target to another site, nor an Authorization header of its own making.
-    """
-    if exchange.method == "POST" or exchange.action.startswith(_READING):
-        return False
-    headers = exchange.headers
-    is_of_own_page = headers.get(b"sec-fetch-site") == b"same-origin" or b"origin" in headers
-    authorization = headers.get(b"authorization", b"").lower()
-    is_signed = bool(authorization) and not authorization.startswith(_BROWSERS_SCHEMES)
-    is_of_client = is_signed or TARGET in headers
-    return not (is_of_own_page or is_of_client)
+        Call it after `authorize`, in a thread. Without keys everything is allowed: a task stays inside its account.
+        """
+        if self._latch.is_set:
+            authorize_move(self._store, exchange, identity, request, caller, self._now())

@@ -1,50 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what with a queue: its own account everything, others what its Policy allows, and no one what it denies.
+"""Who may do what with a queue. Its own account may do everything that its Policy does not deny; others what it allows.
 
 Source: SQS developer guide, "Overview of managing access in Amazon SQS", "Amazon SQS API permissions"; IAM user guide,
 "Policy evaluation logic", for an account whose users have no policies of their own.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from sqsqlite.access.exchange import Exchange, Identity
 from sqsqlite.access.keys import find_policy
 from sqsqlite.access.rules import rules_of, single
 from sqsqlite.actions import move_tasks, queue_rows
+from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract import requests
 from sqsqlite.contract.names import is_queue_arn, queue_arn, queue_name, queue_url
 from sqsqlite.contract.policy_permissions import GRANTABLE
 from sqsqlite.errors import AccessDenied
+from sqsqlite.store.store import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqsqlite.access.exchange import Exchange, Identity
-    from sqsqlite.actions.queue_rows import Caller
-    from sqsqlite.contract.requests import Request
-    from sqsqlite.store.store import Store
-
-# Whatever a policy denies, its queue's account can mend it: the account itself, not each of its users.
+# A policy can't deny these to the queue's account, so that it can repair the policy. Its users can be denied them.
 NEVER_DENIED_TO_OWNER = frozenset({"AddPermission", "RemovePermission", "SetQueueAttributes"})
 _WITHOUT_QUEUE = (requests.CreateQueue, requests.ListQueues)
 
 
 def authorize(
-    store: "Store",
-    exchange: "Exchange",
-    identity: "Identity",
-    request: "Request",
-    caller: "Caller",
+    store: Store,
+    exchange: Exchange,
+    identity: Identity,
+    request: requests.Request,
+    caller: Caller,
     now: datetime,
-) -> "Caller":
-    """The caller as the operation is to know it: another account's is the sender of its messages.
+) -> Caller:
+    """Return the caller for the operation; for another account's queue, with the account as the sender.
 
     Args:
         now: for conditions on the time.
 
     Raises:
-        AccessDenied: the queue's Policy denies it, or the queue is another account's, if it is there, and nothing
-            allows it.
+        AccessDenied: the queue's Policy denies the request; or the queue would be another account's, existing or not,
+            and no Policy allows the request.
     """
     place = place_of(store, request, caller)
     if place is None:
@@ -57,7 +52,7 @@ def authorize(
     row = find_policy(store, owner, name)
     if row is None and is_own:
         return caller
-    # A queue that is not there is denied like one that nothing allows: the answer must not tell which names there are.
+    # A missing queue gets the same answer as a forbidden one: the answer must not show which names exist.
     if row is None or (not is_own and single(request.action) not in GRANTABLE):
         raise denied
     context = context_of(exchange, identity, store.settings.region, now)
@@ -68,17 +63,17 @@ def authorize(
 
 
 def authorize_move(
-    store: "Store",
-    exchange: "Exchange",
-    identity: "Identity",
+    store: Store,
+    exchange: Exchange,
+    identity: Identity,
     request: requests.StartMessageMoveTask,
-    caller: "Caller",
+    caller: Caller,
     now: datetime,
 ) -> None:
-    """What a move task does to its queues, asked of each as if it were requested there.
+    """Check the rights that a move task will use on each of its queues.
 
-    Without a destination the messages go back to where they came from, so all dead letters of the source are looked at:
-    a second for a million of them. Not for an event loop.
+    Without a destination the messages return to the queues that they came from. The check then reads all dead letters
+    of the source, a second for a million of them, so call it in a thread.
 
     Args:
         now: for conditions on the time.
@@ -93,37 +88,37 @@ def authorize_move(
     for action, arn in asked + [("SendMessage", arn) for arn in destinations]:
         place = _place_of_arn(arn, caller)
         if place is None or place[0] != caller.account_id:
-            continue  # the operation refuses it
+            continue  # the operation will refuse it
         row = find_policy(store, *place)
         if row is not None and _verdict(store, identity, action, place, row[0], context) is False:
             raise _denied(caller, *place)
 
 
-def _origins(store: "Store", request: requests.StartMessageMoveTask, caller: "Caller") -> list[str]:
-    """The ARNs of the queues where the messages of a move task's source died."""
+def _origins(store: Store, request: requests.StartMessageMoveTask, caller: Caller) -> list[str]:
+    """Return the ARNs of the queues that the messages of a move task's source came from."""
     with store.reading() as snapshot:
         return move_tasks.list_origins(snapshot, request.source_arn, caller)
 
 
-def _denied(caller: "Caller", owner: str, name: str) -> AccessDenied:
+def _denied(caller: Caller, owner: str, name: str) -> AccessDenied:
     return AccessDenied(f"Access to the resource {queue_url(caller.base_url, owner, name)} is denied.")
 
 
 def _verdict(
-    store: "Store",
-    identity: "Identity",
+    store: Store,
+    identity: Identity,
     action: str,
     place: tuple[str, str],
     text: str | None,
-    context: "Mapping[str, str]",
+    context: Mapping[str, str],
 ) -> bool | None:
-    """What the Policy of the queue at `place` says, as `Rules.decide` gives it; None too where it has none."""
+    """Return the decision of the Policy of the queue at `place`, as `Rules.decide`; None without a Policy."""
     rules = None if text is None else rules_of(text, queue_arn(store.settings.region, *place))
     return None if rules is None else rules.decide(identity, action, context)
 
 
-def place_of(store: "Store", request: "Request", caller: "Caller") -> tuple[str, str] | None:
-    """(account, name) of the queue that a request is for; None: it is for none, or for none that there can be."""
+def place_of(store: Store, request: requests.Request, caller: Caller) -> tuple[str, str] | None:
+    """Return (account, name) of the queue that a request is for; None: it names no queue, or an impossible one."""
     if isinstance(request, requests.QueueRequest):
         return queue_rows.place(request.queue_url, caller)
     if isinstance(request, requests.GetQueueUrl):
@@ -138,15 +133,15 @@ def place_of(store: "Store", request: "Request", caller: "Caller") -> tuple[str,
     return _place_of_arn(request.source_arn, caller)
 
 
-def _place_of_arn(arn: str, caller: "Caller") -> tuple[str, str] | None:
+def _place_of_arn(arn: str, caller: Caller) -> tuple[str, str] | None:
     if not is_queue_arn(arn):
         return None
     account_id, name = queue_name(arn)
     return account_id or caller.account_id, name
 
 
-def context_of(exchange: "Exchange", identity: "Identity", region: str, now: datetime) -> dict[str, str]:
-    """What conditions can ask about, by their keys in lower case."""
+def context_of(exchange: Exchange, identity: Identity, region: str, now: datetime) -> dict[str, str]:
+    """Return the values that conditions can ask for, by their keys in lower case."""
     context = {
         "aws:currenttime": now.isoformat(),
         "aws:epochtime": str(int(now.timestamp())),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Condition element of a policy, compared with the circumstances of a request; `*` and `?` in policies.
+"""The Condition element of a policy, and the wildcards of its values.
 
-A condition holds, does not hold, or is unknown (None): its key, its operator or its value cannot be read. An unknown
-condition refuses: it makes no Allow hold, and every Deny.
+A condition holds, does not hold, or is unknown (None), because the key is unknown here or the operator or a value can't
+be read. An unknown condition refuses the request: no Allow applies by it, and every Deny does.
 Source: IAM user guide, "IAM JSON policy elements: Condition operators", "AWS global condition context keys".
 """
 
@@ -18,23 +18,22 @@ from sqsqlite.contract.policy import Conditions, Scalar
 
 
 class Wildcards:
-    """Patterns, matched all at once: `*` is any characters, `?` is one.
+    """Patterns that are matched all at once: `*` is any characters, `?` is one.
 
-    One pass over the text, without going back, takes time that grows with the text and with the patterns' length alone.
-    Each mark of a pattern but `*` has a bit in an integer, and so has the pattern's end. A bit that is set says that
-    the text so far is what the pattern has before this mark.
+    Matching is one pass over the text, so its time grows only with the lengths of text and patterns. Each mark of a
+    pattern except `*` has a bit in an integer, and so has the pattern's end. A set bit means that the text so far
+    matches the pattern up to this mark.
 
     Args:
-        patterns: in ASCII, as the texts are. One with other characters matches nothing.
+        patterns: in ASCII, as the texts are. A pattern with other characters matches nothing.
     """
 
     __slots__ = ("_any", "_ends", "_marks", "_stars", "_starts")
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._starts = self._stars = self._any = 0
-        self._ends: list[
-            int
-        ] = []  # as numbers of bits: a list of integers as long as all patterns would be large
+        # Numbers of bits: a list of integers, each as long as all patterns, would be large.
+        self._ends: list[int] = []
         marks: dict[str, int] = {}
         place = 0
         for pattern in patterns:
@@ -46,7 +45,7 @@ class Wildcards:
                     continue
                 if mark == "?":
                     self._any |= bit
-                elif mark.isascii():  # or a policy could ask for memory by thousands of different characters
+                elif mark.isascii():  # thousands of other characters would take much memory
                     marks[mark] = marks.get(mark, 0) | bit
                 place += 1
             self._ends.append(place)
@@ -54,7 +53,7 @@ class Wildcards:
         self._marks = {mark: bits | self._any for mark, bits in marks.items()}
 
     def matching(self, text: str) -> set[int]:
-        """The places, in the order given and from 0, of the patterns that the whole text matches."""
+        """Return the positions, from 0, of the patterns that match the whole text."""
         state = self._starts
         for character in text:
             state = (state & self._marks.get(character, self._any)) << 1 | (state & self._stars)
@@ -63,17 +62,12 @@ class Wildcards:
         return {place for place, end in enumerate(self._ends) if state >> end & 1}
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Whether the whole text is as one pattern says."""
-    return bool(Wildcards([pattern]).matching(text))
-
-
 Test = Callable[[str], bool]
-"""Whether a condition wants this value. Raises ValueError if it can't be compared with them."""
+"""Whether a value is among the wanted ones. Raises ValueError if it can't be compared with them."""
 
-# Keys that a request never has here, because only Amazon's own services set them.
+# Requests never have these keys here, because only Amazon's own services set them.
 NEVER_SET = frozenset({"aws:sourcearn", "aws:sourceaccount"})
-# Keys that a request may lack: a user, where the account itself asks; an address, on a socket that has none.
+# A request may lack these keys: the account itself has no user name, and some sockets have no address.
 SOMETIMES_SET = frozenset({"aws:username", "aws:sourceip"})
 
 _split = re.compile(
@@ -82,12 +76,12 @@ _split = re.compile(
 
 
 class Condition(NamedTuple):
-    """A key's condition, compiled: its values are read once, not with each request.
+    """A condition on one key, compiled: its values are read once, not with each request.
 
     Attributes:
         key: in lower case.
-        quantity: `any` or `all` of a key's values; None: without a word of that.
-        null_wanted: the values of Null, in lower case, which asks whether the key is missing; None: another operator.
+        quantity: `any` or `all` of a key's values; None: the operator has neither prefix.
+        null_wanted: the values of the operator Null, in lower case; None: another operator.
         test: None: the operator or a value can't be read.
     """
 
@@ -100,7 +94,7 @@ class Condition(NamedTuple):
     has_variable: bool
 
     def holds(self, context: Mapping[str, str]) -> bool | None:
-        """Whether it holds; None: unknown."""
+        """Return whether the condition holds; None: unknown."""
         given = context.get(self.key)
         if given is None and self.key not in NEVER_SET | SOMETIMES_SET:
             return None
@@ -121,7 +115,7 @@ class Condition(NamedTuple):
 
 
 def compiled(conditions: Conditions) -> tuple[Condition, ...]:
-    """The conditions of a statement."""
+    """Compile the conditions of a statement."""
     return tuple(
         _compiled(name.lower(), key.lower(), wanted)
         for name, keys in conditions.items()
@@ -130,7 +124,7 @@ def compiled(conditions: Conditions) -> tuple[Condition, ...]:
 
 
 def holds(conditions: Iterable[Condition], context: Mapping[str, str]) -> bool | None:
-    """Whether all conditions hold; None: unknown.
+    """Return whether all conditions hold; None: unknown.
 
     Args:
         context: values by key in lower case.
@@ -139,13 +133,13 @@ def holds(conditions: Iterable[Condition], context: Mapping[str, str]) -> bool |
 
 
 def all_of(parts: Iterable[bool | None]) -> bool | None:
-    """False if one is, else None if one is, else True."""
-    untold = False
+    """Return False if a part is False, else None if a part is None, else True."""
+    is_unknown = False
     for part in parts:
         if part is False:
             return False
-        untold = untold or part is None
-    return None if untold else True
+        is_unknown = is_unknown or part is None
+    return None if is_unknown else True
 
 
 def _compiled(operation: str, key: str, wanted: Scalar | list[Scalar]) -> Condition:
@@ -183,7 +177,7 @@ def _number(text: str) -> float:
 
 
 def _instant(text: str) -> float:
-    """Seconds since 1970, of ISO 8601 or of themselves."""
+    """Read ISO 8601, or seconds since 1970, as seconds since 1970."""
     if text.isdecimal() and len(text) != len("YYYY"):
         return float(text)
     found = datetime.fromisoformat(text)
@@ -202,7 +196,7 @@ def _as_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return mapped or address
 
 
-# --- operators: from the values wanted to the test of the one given
+# --- operators: each makes a test of the given value from the wanted values
 
 
 def _equal(read: Callable[[str], object]) -> Callable[[list[str]], Test]:
@@ -219,7 +213,7 @@ def _like(texts: list[str]) -> Test:
 
 
 def _like_arn(texts: list[str]) -> Test:
-    """Part by part: a star does not reach over a colon, but in the last of the six."""
+    """Compare the six parts one by one: a star crosses a colon only in the last part."""
     split = [text.split(":", 5) for text in texts]
     if any(len(parts) != 6 for parts in split):
         raise ValueError(texts)
@@ -246,7 +240,7 @@ def _within(texts: list[str]) -> Test:
 
 
 def _ordered(read: Callable[[str], float], prefix: str) -> dict[str, Callable[[list[str]], Test]]:
-    """Any of the values: the greatest decides for less, the least for greater."""
+    """Make the operators of ordered values. One match is enough, so "less" uses the greatest, "greater" the least."""
 
     def compared(
         compare: Callable[[float, float], bool], choose: Callable[[list[float]], float]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTTP request, whose it is, and the errors that only an endpoint has, of signatures for example.
+"""An HTTP request as the protocols see it, its sender, and the errors that only an endpoint raises.
 
-Source: "Common errors" of the API reference.
+Source of the errors: "Common errors" of the API reference.
 """
 
 from dataclasses import dataclass
@@ -10,64 +10,15 @@ from urllib.parse import unquote
 
 from sqsqlite.errors import AccessDenied, SQSError
 
+TRACE_ID = b"x-amzn-trace-id"
+"""The header that becomes a message's AWSTraceHeader."""
 
-class EndpointError(SQSError):
-    """Raised by AWS's framework, not by SQS: the root of those here."""
-
-    json_namespace: ClassVar[str] = AccessDenied.json_namespace
-
-
-class IncompleteSignature(EndpointError):
-    """The signature lacks something, or is of a version that is not taken."""
-
-    query_code: ClassVar[str] = "IncompleteSignature"
-
-
-class InvalidClientTokenId(EndpointError):
-    """The access key id is none of this endpoint's."""
-
-    query_code: ClassVar[str] = "InvalidClientTokenId"
-    http_status: ClassVar[int] = 403
-
-
-class ExpiredToken(EndpointError):
-    """The temporary credentials are over."""
-
-    query_code: ClassVar[str] = "ExpiredToken"
-    http_status: ClassVar[int] = 403
-
-
-class RequestExpired(EndpointError):
-    """It was signed too long ago, or the signer's clock is wrong."""
-
-    query_code: ClassVar[str] = "RequestExpired"
-
-
-class SignatureDoesNotMatch(EndpointError):
-    """The request is not what was signed, or the secret is another."""
-
-    query_code: ClassVar[str] = "SignatureDoesNotMatch"
-    http_status: ClassVar[int] = 403
-
-
-class InternalFailure(EndpointError):
-    """The request may or may not have been carried out."""
-
-    query_code: ClassVar[str] = "InternalFailure"
-    http_status: ClassVar[int] = 500
-    fault: ClassVar[str] = "Receiver"
-
-
-class ServiceUnavailable(EndpointError):
-    """Nothing was done: the same request may succeed later."""
-
-    query_code: ClassVar[str] = "ServiceUnavailable"
-    http_status: ClassVar[int] = 503
-    fault: ClassVar[str] = "Receiver"
+TARGET = b"x-amz-target"
+"""The header that names the action of a JSON request."""
 
 
 class Identity(NamedTuple):
-    """Whose request it is.
+    """The account and user that a request comes from.
 
     Attributes:
         user_name: for policies that name a user; empty: the account itself.
@@ -78,30 +29,23 @@ class Identity(NamedTuple):
 
     @property
     def arn(self) -> str:
-        """As policies name it."""
+        """The principal's ARN, as policies write it."""
         return f"arn:aws:iam::{self.account_id}:{f'user/{self.user_name}' if self.user_name else 'root'}"
-
-
-TRACE_ID = b"x-amzn-trace-id"
-"""The header that becomes a message's AWSTraceHeader."""
-
-TARGET = b"x-amz-target"
-"""The header that names the action where the body is JSON."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """An HTTP request, read whole, and the id that its answer carries.
+    """A complete HTTP request and the id that its answer carries.
 
     Attributes:
-        headers: names in lower case; those given twice joined by commas.
+        headers: by names in lower case; values of a repeated header are joined by commas.
         path: as sent, percent-encoded.
-        query: what stands behind the question mark, as sent.
-        digest: the body's SHA-256 in hexadecimal, if it was made already; empty: not yet.
-        fields: the Query protocol's parameters, once they were read.
-        client_address: the address that the connection comes from, None if it has none.
-        key_id: the key whose removal ends what it signed, of a session its parent's; empty: it was not asked for one.
-        action, account_id, user, access_key_id, queue, code, cause: what became of it, as `served.Served` tells it.
+        query: the text after the question mark, as sent.
+        digest: the body's SHA-256 in hexadecimal; empty until it is computed.
+        fields: the parameters of the Query protocol; None until they are read.
+        client_address: the address that the connection comes from; None if it has none.
+        key_id: the key whose removal makes the signature invalid, for a session its parent's; empty without keys.
+        action, account_id, user, access_key_id, queue, code, cause: for the log and the metrics.
     """
 
     method: str
@@ -124,10 +68,65 @@ class Exchange:
     cause: str = ""
 
     def header(self, name: bytes) -> str:
-        """A header's value, empty if it is not there."""
+        """Return a header's value; empty if the request lacks the header."""
         return self.headers.get(name, b"").decode("latin-1")
 
     @property
     def decoded_path(self) -> str:
-        """The path without its percent signs."""
+        """The path, percent-decoded."""
         return unquote(self.path.decode("latin-1"), errors="replace")
+
+
+class EndpointError(SQSError):
+    """An error that AWS's framework raises, not SQS: the root of the errors below."""
+
+    json_namespace: ClassVar[str] = AccessDenied.json_namespace
+
+
+class IncompleteSignature(EndpointError):
+    """The signature lacks a part, or a part is malformed."""
+
+    query_code: ClassVar[str] = "IncompleteSignature"
+
+
+class InvalidClientTokenId(EndpointError):
+    """The endpoint has no such access key."""
+
+    query_code: ClassVar[str] = "InvalidClientTokenId"
+    http_status: ClassVar[int] = 403
+
+
+class ExpiredToken(EndpointError):
+    """The temporary credentials have expired."""
+
+    query_code: ClassVar[str] = "ExpiredToken"
+    http_status: ClassVar[int] = 403
+
+
+class RequestExpired(EndpointError):
+    """The request was signed too long ago, or the signer's clock is wrong."""
+
+    query_code: ClassVar[str] = "RequestExpired"
+
+
+class SignatureDoesNotMatch(EndpointError):
+    """The request was changed after it was signed, or signed with another secret."""
+
+    query_code: ClassVar[str] = "SignatureDoesNotMatch"
+    http_status: ClassVar[int] = 403
+
+
+class InternalFailure(EndpointError):
+    """The request may or may not have been carried out."""
+
+    query_code: ClassVar[str] = "InternalFailure"
+    http_status: ClassVar[int] = 500
+    fault: ClassVar[str] = "Receiver"
+
+
+class ServiceUnavailable(EndpointError):
+    """The endpoint did nothing: the same request may succeed later."""
+
+    query_code: ClassVar[str] = "ServiceUnavailable"
+    http_status: ClassVar[int] = 503
+    fault: ClassVar[str] = "Receiver"

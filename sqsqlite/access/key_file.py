@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access keys in a file of the form of the AWS CLI's credentials, for operators who manage secrets as files.
+"""Access keys in a file like the AWS CLI's `credentials`, for operators who manage secrets as files.
 
     [shop]
     aws_access_key_id = SHOPKEY
@@ -7,7 +7,7 @@
     aws_account_id = 111122223333
 
 The section is the key's user for policies; `default` is the account itself. Without `aws_account_id` the account is
-000000000000. Other settings of a section are passed over, and so are sections without a key (roles, single sign-on). A
+000000000000. Other settings of a section are ignored, and so are sections without a key (roles, single sign-on). A
 session's token is refused: `sqsqlite keys session` makes sessions of these keys.
 """
 
@@ -24,14 +24,14 @@ _TOKEN = "aws_session_token"  # noqa: S105 # its name
 
 
 class BadKeyFile(SQSQLiteError):
-    """The file of keys can't be read, or a section of it lacks something. What to do: mend it."""
+    """The key file can't be read, or a section of it is wrong. Correct the file."""
 
 
 class KeyFile:
-    """The keys of a file, read again when the file has changed.
+    """The keys of a file, read again when the file changes.
 
     Raises:
-        BadKeyFile: the file can't be read, or is not of this form.
+        BadKeyFile: the file can't be read, or a section of it is wrong.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,10 +40,10 @@ class KeyFile:
         self._keys = _read(path)
 
     def find(self, access_key_id: str) -> Credentials | None:
-        """Whose key it is, and its secret.
+        """Return a key's account, user and secret; None: the file has no such key.
 
         Raises:
-            BadKeyFile: the changed file can't be read, so the keys that it removes are unknown.
+            BadKeyFile: the file changed and can't be read now, so it may have lost keys.
         """
         state = self._look()
         if state != self._state:
@@ -66,8 +66,8 @@ def _read(path: Path) -> dict[str, Credentials]:
     except OSError as error:
         raise BadKeyFile(f"{path}: {error.strerror}") from error
     except (configparser.Error, UnicodeDecodeError) as error:
-        # The parser's own words may quote a line, and so a secret.
-        raise BadKeyFile(f"{path}: not of the form of a credentials file ({type(error).__name__})") from None
+        # The parser's message may quote a line, and so a secret.
+        raise BadKeyFile(f"{path}: not a credentials file ({type(error).__name__})") from None
     keys: dict[str, Credentials] = {}
     for name in parser.sections():
         section = parser[name]
@@ -75,18 +75,16 @@ def _read(path: Path) -> dict[str, Credentials]:
             continue
         if _TOKEN in section:
             raise BadKeyFile(
-                f"{path}: [{name}]: {_TOKEN} is not taken from a file; sqsqlite keys session makes sessions"
+                f"{path}: [{name}]: {_TOKEN} is not allowed in a key file; sqsqlite keys session makes sessions"
             )
         missing = [key for key in (_ID, _SECRET) if not section.get(key)]
         if missing:
             raise BadKeyFile(f"{path}: [{name}] has no {' and no '.join(missing)}")
         if not is_key_id(section[_ID]):
-            # Not shown: it may be a secret in the wrong place.
-            raise BadKeyFile(
-                f"{path}: [{name}]: {_ID} is none that a signature can name: up to 128 letters, digits, _ and - can be"
-            )
+            # The message does not show the id: it may be a secret in the wrong place.
+            raise BadKeyFile(f"{path}: [{name}]: {_ID} must be up to 128 letters, digits, _ and -")
         if section[_ID] in keys:
-            raise BadKeyFile(f"{path}: [{name}]: the key {section[_ID]} stands in another section too")
+            raise BadKeyFile(f"{path}: [{name}]: another section has the key {section[_ID]} too")
         account_id = section.get(_ACCOUNT, DEFAULT_ACCOUNT_ID)
         try:
             check_account_id(account_id)

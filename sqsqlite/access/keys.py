@@ -1,34 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access keys of the endpoint: whose they are, and the secrets that requests are signed with.
+"""Access keys, their temporary sessions, and the secrets that requests are signed with.
 
-The secrets stand in the file as they are, because a signature of version 4 is a MAC. A user who can read the file, or a
-backup of it, can sign. So users who may not write a file with keys may not read it, and a key that is deleted is
-overwritten.
+The database holds the secrets in plain text, because a signature of version 4 is a MAC: a user who can read the file or
+a backup of it can sign. So users who may only read the file lose that right when it gets a key, and deleting a key
+overwrites its secret.
+
+A session, as AWS STS gives it, needs no row. Its token holds all that a server must know, protected by a MAC under the
+key's secret; the session's own secret is another MAC under it. So a session ends with its key.
 """
 
 import base64
+import hmac
 import re
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqsqlite.contract.limits import Range
 from sqsqlite.errors import InvalidParameterValue
 from sqsqlite.sql import access as sql
 from sqsqlite.store import secrecy
-from sqsqlite.store.driver import dbapi
+from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.store import Store
+from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.translate import translate
 
-if TYPE_CHECKING:
-    from sqsqlite.store.driver import Connection
-    from sqsqlite.store.store import Store
-    from sqsqlite.store.transaction import Transaction
-
 GRACE_SECONDS = Range(0, 31_536_000)
-"""How long a rotated key may go on; a year at most."""
+"""How long a rotated key may continue to work; a year at most."""
 
-# Not Amazon's AKIA: a key of here shall not be taken for one of there, by people or by scanners for leaked keys.
+DURATION_SECONDS = Range(900, 129_600)
+"""How long a session may last: 15 minutes to 36 hours, as GetSessionToken of AWS STS has it."""
+
+# Not Amazon's AKIA: neither people nor scanners for leaked keys should take these keys for Amazon's.
 _PREFIX = "SQSL"
+_SESSION_PREFIX = "ASIA"  # SDKs and people recognise temporary keys by it
+_VERSION = "1"
+_MAC_BYTES = 32
+_TOKEN_LABEL = b"sqsqlite session token\0"
+_SECRET_LABEL = b"sqsqlite session secret\0"
 _is_account_id = re.compile(r"[0-9]{12}").fullmatch
 _is_user_name = re.compile(r"[A-Za-z0-9_+=,.@-]{0,64}").fullmatch
 
@@ -51,7 +60,7 @@ class AccessKey:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a signature is checked with."""
+    """The secret of a key or a session, and its account and user."""
 
     account_id: str
     user_name: str
@@ -60,9 +69,38 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class NewKey(Credentials):
-    """A key that was just made: the only time that its secret is shown."""
+    """A new key. Its secret is shown only here."""
 
     access_key_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Temporary credentials. `expires_at`: seconds since 1970 UTC."""
+
+    access_key_id: str
+    secret_access_key: str
+    token: str
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionToken:
+    """The content of a token, which `credentials_of` checks.
+
+    Attributes:
+        access_key_id: the session's own.
+        parent_key_id: the key that the session was made with.
+        expires_at: seconds since 1970 UTC.
+    """
+
+    access_key_id: str
+    parent_key_id: str
+    account_id: str
+    expires_at: int
+    text: str
+    payload: bytes
+    mac: bytes
 
 
 def check_account_id(account_id: str) -> None:
@@ -74,7 +112,7 @@ def check_account_id(account_id: str) -> None:
 
 
 def check_user_name(user_name: str) -> None:
-    """Raise InvalidParameterValue if it is more than 64 characters, or others than letters, digits and `_+=,.@-`."""
+    """Raise InvalidParameterValue unless it is up to 64 letters, digits and `_+=,.@-`."""
     if not _is_user_name(user_name):
         raise InvalidParameterValue(
             f"Value {user_name} for parameter UserName is invalid. Reason: Up to 64 letters, digits and _+=,.@- "
@@ -82,19 +120,19 @@ def check_user_name(user_name: str) -> None:
         )
 
 
-def add_key(tx: "Transaction", account_id: str, user_name: str) -> NewKey:
-    """Make a key, and the account if it has none yet. Who may not write the file, may not read it from now on.
+def add_key(tx: Transaction, account_id: str, user_name: str) -> NewKey:
+    """Create a key, and the account if it is new. Users who may not write the file lose the right to read it.
 
     Args:
         account_id: twelve digits.
         user_name: up to 64 letters, digits and `_+=,.@-`; empty: the account itself.
 
     Raises:
-        InvalidParameterValue: one of them is none.
+        InvalidParameterValue: the account id or the user name is malformed.
     """
     check_account_id(account_id)
     check_user_name(user_name)
-    made = NewKey(account_id, user_name, _secret(), _key_id())
+    made = NewKey(account_id, user_name, secrets.token_urlsafe(30), _new_id(_PREFIX))
     secrecy.tighten(tx.settings.path)
     tx.execute(sql.INSERT_ACCOUNT, {"account_id": account_id, "now_ms": tx.now_ms})
     key = {
@@ -111,11 +149,11 @@ def add_key(tx: "Transaction", account_id: str, user_name: str) -> NewKey:
     return made
 
 
-def rotate_key(tx: "Transaction", access_key_id: str, grace_seconds: int) -> NewKey:
-    """Make another key of the same account and user. The old one holds for `grace_seconds` (0: it ends now).
+def rotate_key(tx: Transaction, access_key_id: str, grace_seconds: int) -> NewKey:
+    """Create another key of the same account and user. The old key works for `grace_seconds` more (0: not at all).
 
     Raises:
-        InvalidParameterValue: the key does not exist or has expired, or the grace is out of its range.
+        InvalidParameterValue: there is no such key, the key has expired, or the grace is out of its range.
     """
     if not GRACE_SECONDS.low <= grace_seconds <= GRACE_SECONDS.high:
         raise InvalidParameterValue(
@@ -123,7 +161,7 @@ def rotate_key(tx: "Transaction", access_key_id: str, grace_seconds: int) -> New
             f"{GRACE_SECONDS.high} seconds."
         )
     row = tx.execute(sql.SELECT_ACCESS_KEY, (access_key_id,)).fetchone()
-    if row is None or _is_over(row, tx.now_ms):
+    if row is None or _has_expired(row, tx.now_ms):
         raise no_such_key(access_key_id)
     ends = {"access_key_id": access_key_id, "expires_at": tx.now_ms + 1000 * grace_seconds}
     with secrecy.overwriting(tx):
@@ -131,11 +169,11 @@ def rotate_key(tx: "Transaction", access_key_id: str, grace_seconds: int) -> New
     return add_key(tx, row[0], row[1])
 
 
-def remove_key(tx: "Transaction", access_key_id: str) -> None:
-    """Take a key away, and its secret out of the file; its account and their queues stay.
+def remove_key(tx: Transaction, access_key_id: str) -> None:
+    """Delete a key and overwrite its secret. Its account and the account's queues stay.
 
     Raises:
-        InvalidParameterValue: the key does not exist.
+        InvalidParameterValue: there is no such key.
     """
     if tx.execute(sql.SELECT_ACCESS_KEY, (access_key_id,)).fetchone() is None:
         raise no_such_key(access_key_id)
@@ -144,32 +182,39 @@ def remove_key(tx: "Transaction", access_key_id: str) -> None:
     tx.has_erased = True
 
 
-def list_keys(connection: "Connection") -> list[AccessKey]:
-    """All keys, expired ones too until the next key is made, by their ids."""
+def list_keys(connection: Connection) -> list[AccessKey]:
+    """List all keys by their ids. Expired keys remain until the next key is created."""
     return [AccessKey(*row) for row in connection.execute(sql.LIST_ACCESS_KEYS).fetchall()]
 
 
-# With each request, outside a transaction: each is one statement.
+def no_such_key(access_key_id: str) -> InvalidParameterValue:
+    """Make the error for an id that belongs to no key."""
+    return InvalidParameterValue(
+        f"Value {access_key_id} for parameter AccessKeyId is invalid. Reason: This key does not exist."
+    )
 
 
-def find_credentials(store: "Store", access_key_id: str) -> Credentials | None:
-    """Whose key it is, and its secret; None: it does not exist or has expired."""
+# --- asked with each request, outside a transaction, in one statement each
+
+
+def find_credentials(store: Store, access_key_id: str) -> Credentials | None:
+    """Return a key's account, user and secret; None: there is no such key, or it has expired."""
     row = _row(store, sql.SELECT_ACCESS_KEY, (access_key_id,))
-    return None if row is None or _is_over(row, store.clock.now_ms()) else Credentials(*row[:3])
+    return None if row is None or _has_expired(row, store.clock.now_ms()) else Credentials(*row[:3])
 
 
-def has_keys(store: "Store") -> bool:
-    """Whether there is any key, be it expired."""
+def has_keys(store: Store) -> bool:
+    """Return whether there is any key, expired ones included."""
     return _row(store, sql.FIND_ACCESS_KEY, ()) is not None
 
 
-def find_policy(store: "Store", account_id: str, name: str) -> tuple[str | None] | None:
-    """The queue's Policy, as a row; None: the queue does not exist."""
+def find_policy(store: Store, account_id: str, name: str) -> tuple[str | None] | None:
+    """Return the queue's Policy, as a row; None: there is no such queue."""
     found: tuple[str | None] | None = _row(store, sql.SELECT_POLICY, (account_id, name))
     return found
 
 
-def _row(store: "Store", statement: str, parameters: tuple[str, ...]) -> Any:
+def _row(store: Store, statement: str, parameters: tuple[str, ...]) -> Any:
     with store.file.readers.lent() as connection:
         try:
             return connection.execute(statement, parameters).fetchone()
@@ -177,20 +222,69 @@ def _row(store: "Store", statement: str, parameters: tuple[str, ...]) -> Any:
             raise translate(error, store.path) from error
 
 
-def _is_over(row: tuple[Any, ...], now_ms: int) -> bool:
+def _has_expired(row: tuple[Any, ...], now_ms: int) -> bool:
     return row[3] is not None and row[3] <= now_ms
 
 
-def no_such_key(access_key_id: str) -> InvalidParameterValue:
-    """The refusal of an id that no key has."""
-    return InvalidParameterValue(
-        f"Value {access_key_id} for parameter AccessKeyId is invalid. Reason: This key does not exist."
-    )
+# --- sessions
 
 
-def _key_id() -> str:
-    return _PREFIX + base64.b32encode(secrets.token_bytes(10)).decode()
+def make_session(parent_key_id: str, parent: Credentials, duration_seconds: int, now: float) -> Session:
+    """Make temporary credentials that act as the key's account and user.
+
+    Args:
+        parent: the credentials of the key.
+        duration_seconds: see DURATION_SECONDS.
+        now: the wall clock, in seconds since 1970 UTC, as for signatures.
+
+    Raises:
+        InvalidParameterValue: the duration is out of its range.
+    """
+    low, high = DURATION_SECONDS.low, DURATION_SECONDS.high
+    if not low <= duration_seconds <= high:
+        raise InvalidParameterValue(
+            f"Value {duration_seconds} for parameter DurationSeconds is invalid. Reason: Must be {low} to {high} "
+            "seconds."
+        )
+    access_key_id = _new_id(_SESSION_PREFIX)
+    expires_at = int(now) + duration_seconds
+    parts = (_VERSION, access_key_id, parent_key_id, parent.account_id, str(expires_at))
+    payload = "/".join(parts).encode()
+    mac = _mac(parent, _TOKEN_LABEL + payload)
+    token = base64.urlsafe_b64encode(payload + mac).decode()
+    return Session(access_key_id, _session_secret(parent, token), token, expires_at)
 
 
-def _secret() -> str:
-    return secrets.token_urlsafe(30)
+def read_token(text: str) -> SessionToken | None:
+    """Read a token without checking its MAC; None: it is malformed."""
+    try:
+        raw = base64.b64decode(text, altchars=b"-_", validate=True)
+        payload, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
+        version, access_key_id, parent_key_id, account_id, expires_at = payload.decode("ascii").split("/")
+        found = SessionToken(access_key_id, parent_key_id, account_id, int(expires_at), text, payload, mac)
+    except ValueError:  # the errors of Base64 and of Unicode are ValueErrors
+        return None
+    return found if version == _VERSION else None
+
+
+def credentials_of(token: SessionToken, parent: Credentials) -> Credentials | None:
+    """Return the credentials of a session; None: the token was not made with this key."""
+    if not hmac.compare_digest(_mac(parent, _TOKEN_LABEL + token.payload), token.mac):
+        return None
+    if token.account_id != parent.account_id:
+        # A key file's section may name another account by now.
+        return None
+    return Credentials(parent.account_id, parent.user_name, _session_secret(parent, token.text))
+
+
+def _session_secret(parent: Credentials, token: str) -> str:
+    """Derive a session's secret, as long as a key's."""
+    return base64.urlsafe_b64encode(_mac(parent, _SECRET_LABEL + token.encode())[:30]).decode()
+
+
+def _mac(parent: Credentials, message: bytes) -> bytes:
+    return hmac.digest(parent.secret_access_key.encode(), message, "sha256")
+
+
+def _new_id(prefix: str) -> str:
+    return prefix + base64.b32encode(secrets.token_bytes(10)).decode()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AWS Signature Version 4, checked: in the Authorization header, or in the query string of a presigned URL.
+"""Checks of AWS Signature Version 4, in the Authorization header or in a presigned URL.
 
-Source: "AWS Signature Version 4 for API requests", IAM user guide. The body's digest is computed here and never taken
-from a header. Times go by the wall clock, as the signer's do.
+Source: "AWS Signature Version 4 for API requests", IAM user guide. This module computes the body's digest and never
+takes it from a header. It compares times with the wall clock, as signers use it.
 """
 
 import hmac
@@ -33,7 +33,7 @@ _match_authorization = re.compile(
 ).fullmatch
 _KEY_ID = r"[\w-]{1,128}"
 is_key_id = re.compile(_KEY_ID, re.ASCII).fullmatch
-"""Whether it can stand in a signature."""
+"""Whether a text can be an access key id in a signature."""
 _match_credential = re.compile(
     rf"(?P<key>{_KEY_ID})/(?P<date>\d{{8}})/(?P<region>[a-z0-9-]+)/sqs/aws4_request", re.ASCII
 ).fullmatch
@@ -44,15 +44,15 @@ _is_time = re.compile(r"\d{8}T\d{6}Z", re.ASCII).fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a request says of its own signature.
+    """The parts of a request's signature.
 
     Attributes:
-        access_key_id: whose secret it was made with.
+        access_key_id: the key that the signature names.
         scope: date, region, service and `aws4_request`.
         time_text: YYYYMMDDTHHMMSSZ.
         signed_headers: names in lower case.
-        presigned_seconds: how long a presigned URL is good for; None: the Authorization header was used.
-        token: of a temporary session, if there is one.
+        presigned_seconds: how long a presigned URL is valid; None: the signature is in the Authorization header.
+        token: of a temporary session; None without one.
     """
 
     access_key_id: str
@@ -65,7 +65,7 @@ class Signed:
 
 
 def is_signed(exchange: Exchange) -> bool:
-    """Whether there is a signature of version 4, whatever it is worth."""
+    """Return whether the request has a signature of version 4, valid or not."""
     return _in_header(exchange) or "X-Amz-Signature" in _query_fields(exchange)
 
 
@@ -74,7 +74,7 @@ def _in_header(exchange: Exchange) -> bool:
 
 
 def read_signature(exchange: Exchange) -> Signed:
-    """What the request says of its signature.
+    """Read the parts of the request's signature.
 
     Raises:
         IncompleteSignature: a part is missing or malformed, or there are two signatures.
@@ -103,7 +103,7 @@ def read_signature(exchange: Exchange) -> Signed:
 
 
 def key_id_as_given(exchange: Exchange) -> str:
-    """What stands where the key id should, in a signature that can't be read. For the log: ASCII, at most 128 of it."""
+    """Return the text in the key id's place of an unreadable signature, for the log: up to 128 ASCII characters."""
     text = _query_fields(exchange).get("X-Amz-Credential")
     if text is None:
         text = exchange.header(b"authorization").partition("Credential=")[2]
@@ -133,7 +133,7 @@ def _presigned(query: dict[str, str]) -> Signed:
 
 
 def _header_names(text: str) -> tuple[str, ...]:
-    """Each once: a long header that is named thousands of times would be hashed as often."""
+    """Split the names and refuse repeated ones: a long header would be hashed each time that it is named."""
     names = tuple(text.lower().split(";"))
     if len(names) > MOST_SIGNED_HEADERS or len(names) > len(set(names)):
         raise IncompleteSignature(
@@ -152,16 +152,16 @@ def _credential(text: str) -> tuple[str, str]:
 
 
 def check_head(exchange: Exchange, signed: Signed, now: datetime) -> None:
-    """Refuse a signature for what the headers and the URL alone tell, before anything is hashed.
+    """Check the headers and the URL, before anything is hashed.
 
     Raises:
-        RequestExpired: it was signed more than 15 minutes ago or from now, or the presigned URL's time is over.
-        IncompleteSignature: the host, the time or the action is not under the signature.
+        RequestExpired: the request was signed more than 15 minutes ago or ahead, or the presigned URL has expired.
+        IncompleteSignature: the signature does not cover the host, the time or the action.
     """
     _check_time(signed, now)
     needed = {"host"} if signed.presigned_seconds is not None else {"host", "x-amz-date"}
     if TARGET in exchange.headers:
-        # Else a listener could put another action over the body of a request.
+        # Otherwise an eavesdropper could repeat the body with another action.
         needed.add(TARGET.decode())
     if missing := sorted(needed - set(signed.signed_headers)):
         raise IncompleteSignature(f"SignedHeaders lacks {', '.join(missing)}.")
@@ -172,11 +172,11 @@ def check_signature(exchange: Exchange, signed: Signed, secret: str, now: dateti
 
     Args:
         secret: the secret access key of `signed.access_key_id`.
-        now: the instant to compare with; None: the wall clock's.
+        now: the time to compare with; None: the wall clock.
 
     Raises:
         RequestExpired, IncompleteSignature: see `check_head`.
-        SignatureDoesNotMatch: another secret, or a request that is not the one that was signed.
+        SignatureDoesNotMatch: the request was signed with another secret, or changed.
     """
     check_head(exchange, signed, now or datetime.now(UTC))
     expected = sign(exchange, signed, secret)
@@ -199,17 +199,17 @@ def _check_time(signed: Signed, now: datetime) -> None:
     if age_seconds > longest or age_seconds < -SKEW_SECONDS:
         raise RequestExpired(
             f"Signature expired: {signed.time_text} is more than {longest} seconds from now "
-            f"({now:%Y%m%dT%H%M%SZ}): is the clock right?"
+            f"({now:%Y%m%dT%H%M%SZ}). Check the clock."
         )
 
 
 def digest_of(body: bytes) -> str:
-    """The SHA-256 of a body in hexadecimal. Other threads can run meanwhile."""
+    """Return the SHA-256 of a body in hexadecimal. Other threads can run meanwhile."""
     return sha256(body).hexdigest()
 
 
 def sign(exchange: Exchange, signed: Signed, secret: str) -> str:
-    """The signature that this request has under this secret, in hexadecimal."""
+    """Return the request's signature under this secret, in hexadecimal."""
     digest = sha256(_canonical_request(exchange, signed)).hexdigest()
     to_sign = f"{ALGORITHM}\n{signed.time_text}\n{signed.scope}\n{digest}"
     return hmac.digest(_signing_key(secret, signed.scope), to_sign.encode(), "sha256").hex()
@@ -217,7 +217,7 @@ def sign(exchange: Exchange, signed: Signed, secret: str) -> str:
 
 @lru_cache(maxsize=256)
 def _signing_key(secret: str, scope: str) -> bytes:
-    """A client's for a whole day."""
+    """Derive the key that a client signs with for a day."""
     key = f"AWS4{secret}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -225,7 +225,7 @@ def _signing_key(secret: str, scope: str) -> bytes:
 
 
 def _canonical_request(exchange: Exchange, signed: Signed) -> bytes:
-    """Of the headers' bytes as they came, in whatever encoding."""
+    """Return the text to sign, from the headers' bytes as they arrived, in any encoding."""
     names = [name.encode("latin-1") for name in signed.signed_headers]
     headers = b"".join(
         b"%s:%s\n" % (name, _collapse(b" ", exchange.headers.get(name, b"").strip(b" \t"))) for name in names
@@ -243,7 +243,7 @@ def _canonical_request(exchange: Exchange, signed: Signed) -> bytes:
 
 
 def _canonical_path(path: str) -> str:
-    """The path as sent, without dot segments, encoded once more: every service but S3 signs it so."""
+    """Return the path without dot segments, encoded once more, as every service except S3 signs it."""
     kept: list[str] = []
     for segment in path.split("/"):
         if segment == "..":
@@ -264,7 +264,7 @@ def _canonical_query(exchange: Exchange) -> str:
 
 
 def _query_pairs(exchange: Exchange) -> list[tuple[bytes, bytes]]:
-    """As the Query protocol reads them, plus signs too: what is signed is what is carried out."""
+    """Read the query string as the Query protocol does, plus signs too: the signature covers the executed request."""
     if not exchange.query:
         return []
     check_count(exchange.query, MOST_IN_URL)

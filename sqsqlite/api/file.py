@@ -12,8 +12,7 @@ from sqsqlite.store.store import Store
 
 # Loaded when they are used: a program that sends and receives needs none of them.
 if TYPE_CHECKING:
-    from sqsqlite.access.keys import AccessKey, NewKey
-    from sqsqlite.access.sessions import Session
+    from sqsqlite.access.keys import AccessKey, NewKey, Session
     from sqsqlite.operators.check import DamagedMessage, Finding
     from sqsqlite.operators.load import Loaded
 
@@ -255,8 +254,7 @@ class AccessKeys:
         Raises:
             InvalidParameterValue: the key does not exist or has expired, or the time is out of its range.
         """
-        from sqsqlite.access.keys import find_credentials, no_such_key
-        from sqsqlite.access.sessions import make_session
+        from sqsqlite.access.keys import find_credentials, make_session, no_such_key
 
         parent = find_credentials(self._store, access_key_id)
         if parent is None:

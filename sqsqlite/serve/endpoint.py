@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from sqsqlite.access.access import Access, Hosts
+from sqsqlite.access.access import Access, Latch
 from sqsqlite.access.key_file import KeyFile
-from sqsqlite.access.keyed_access import KeyedAccess, Latch
+from sqsqlite.access.open_access import Hosts
 from sqsqlite.api.connect import SQS
 from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.budget import Budget
@@ -104,7 +104,7 @@ class Server:
         hosts = _hosts(options)
         self._application = HttpApplication(
             store,
-            access or KeyedAccess(store, hosts=hosts),
+            access or Access(store, hosts=hosts),
             MonitoringPages(store, metrics, metrics_for_all=options.metrics_for_all, hosts=hosts),
             _base_url(options),
             metrics,
@@ -236,7 +236,7 @@ class Endpoint:
         """
         options = self._options
         store = sqs._store  # noqa: SLF001 # the endpoint works on the open file, not on Python's calls
-        keyed = KeyedAccess(
+        keyed = Access(
             store, self._key_file, require_tls=options.require_tls, latch=self._latch, hosts=_hosts(options)
         )
         if not keyed.is_in_force:

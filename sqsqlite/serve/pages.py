@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sqsqlite.access.access import Hosts
 from sqsqlite.access.exchange import Exchange
+from sqsqlite.access.open_access import Hosts
 from sqsqlite.errors import SQSQLiteError
 from sqsqlite.operators.inspect import touch
 from sqsqlite.serve.metrics import CONTENT_TYPE, Metrics, QueueGauges, gauge

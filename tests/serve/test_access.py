@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from sqsqlite.access.access import Hosts
+from sqsqlite.access.access import Access, _now
 from sqsqlite.access.exchange import (
     Identity,
     IncompleteSignature,
@@ -22,8 +22,8 @@ from sqsqlite.access.exchange import (
     SignatureDoesNotMatch,
 )
 from sqsqlite.access.key_file import KeyFile
-from sqsqlite.access.keyed_access import KeyedAccess, _now
 from sqsqlite.access.keys import add_key, remove_key, rotate_key
+from sqsqlite.access.open_access import Hosts
 from sqsqlite.contract.shapes import ACTIONS
 from sqsqlite.errors import AccessDenied, InvalidSecurity
 from tests.serve.exchanges import exchange, presigned, signed
@@ -43,7 +43,7 @@ def signed_by(key, **parts):
 
 
 def test_signed_request_is_its_key_s_account_and_user(store, key):
-    access = KeyedAccess(store)
+    access = Access(store)
     found = access.authenticate(signed_by(key))
     assert found == (ACCOUNT, "worker")
     assert found.arn == f"arn:aws:iam::{ACCOUNT}:user/worker"
@@ -66,22 +66,20 @@ UNSIGNED = {
 
 @pytest.mark.parametrize("asked", UNSIGNED.values(), ids=UNSIGNED)
 def test_unsigned_request_is_refused_with_keys_and_taken_without(asked, store):
-    assert KeyedAccess(store).authenticate(asked) == ANYBODY
+    assert Access(store).authenticate(asked) == ANYBODY
     store.write(add_key, ACCOUNT, "")
     with pytest.raises(InvalidSecurity) as refused:
-        KeyedAccess(store).authenticate(asked)
+        Access(store).authenticate(asked)
     assert refused.value.http_status == 403
 
 
 def test_any_signature_is_taken_without_keys(store):
-    assert KeyedAccess(store).authenticate(signed(secret="any")) == ANYBODY
-    assert (
-        KeyedAccess(store).authenticate(exchange(headers={"Authorization": "AWS4-HMAC-SHA256 ?"})) == ANYBODY
-    )
+    assert Access(store).authenticate(signed(secret="any")) == ANYBODY
+    assert Access(store).authenticate(exchange(headers={"Authorization": "AWS4-HMAC-SHA256 ?"})) == ANYBODY
 
 
 def test_unknown_key_wrong_secret_and_late_request_are_told_apart(store, key):
-    access = KeyedAccess(store)
+    access = Access(store)
     with pytest.raises(InvalidClientTokenId):
         access.authenticate(signed(key="NOBODY"))
     with pytest.raises(SignatureDoesNotMatch):
@@ -90,13 +88,13 @@ def test_unknown_key_wrong_secret_and_late_request_are_told_apart(store, key):
         access.authenticate(replace(signed_by(key), body=b'{"QueueNamePrefix":"a"}'))
     with pytest.raises(IncompleteSignature):
         access.authenticate(exchange(headers={"Authorization": "AWS4-HMAC-SHA256 Credential=x"}))
-    late = KeyedAccess(store, now=lambda: _now() + timedelta(minutes=16))
+    late = Access(store, now=lambda: _now() + timedelta(minutes=16))
     with pytest.raises(RequestExpired):
         late.authenticate(signed_by(key))
 
 
 def test_key_of_the_file_with_a_session_token_is_refused(store, key):
-    access = KeyedAccess(store)
+    access = Access(store)
     with pytest.raises(InvalidClientTokenId):
         access.authenticate(signed_by(key, token="of-a-session"))
     with pytest.raises(InvalidClientTokenId):
@@ -108,7 +106,7 @@ def test_key_of_the_file_with_a_session_token_is_refused(store, key):
 
 
 def test_changed_keys_hold_at_once(store, clock, key):
-    access = KeyedAccess(store)
+    access = Access(store)
     new = store.write(rotate_key, key.access_key_id, 60)
     for one in (key, new):
         assert access.authenticate(signed_by(one)) == (ACCOUNT, "worker")
@@ -121,7 +119,7 @@ def test_changed_keys_hold_at_once(store, clock, key):
 
 
 def test_first_key_closes_an_open_server_and_no_removal_opens_it(store):
-    access = KeyedAccess(store, look_seconds=0)
+    access = Access(store, look_seconds=0)
     assert access.authenticate(exchange()) == ANYBODY
     key = store.write(add_key, ACCOUNT, "")
     with pytest.raises(InvalidSecurity):
@@ -132,7 +130,7 @@ def test_first_key_closes_an_open_server_and_no_removal_opens_it(store):
 
 
 def test_open_server_looks_for_keys_no_more_often_than_told(store):
-    access = KeyedAccess(store, look_seconds=3600)
+    access = Access(store, look_seconds=3600)
     store.write(add_key, ACCOUNT, "")
     assert access.authenticate(exchange()) == ANYBODY
     assert not access.is_in_force
@@ -143,7 +141,7 @@ def test_keys_of_a_file_serve_beside_those_of_the_queues_file(store, key, tmp_pa
     path.write_text(
         "[ops]\naws_access_key_id = OPS\naws_secret_access_key = secret\naws_account_id = 222222222222\n"
     )
-    access = KeyedAccess(store, KeyFile(path))
+    access = Access(store, KeyFile(path))
     assert access.authenticate(signed(key="OPS", secret="secret")) == ("222222222222", "ops")
     assert access.authenticate(signed_by(key)) == (ACCOUNT, "worker")
     path.write_text("nonsense")
@@ -156,12 +154,12 @@ def test_file_without_a_key_in_it_lets_nobody_in(store, tmp_path):
     path = tmp_path / "credentials"
     path.write_text("")
     with pytest.raises(InvalidSecurity):
-        KeyedAccess(store, KeyFile(path)).authenticate(exchange())
+        Access(store, KeyFile(path)).authenticate(exchange())
 
 
 def test_plain_http_is_refused_if_tls_is_required_and_taken_otherwise(store, key):
-    assert KeyedAccess(store).authenticate(signed_by(key)) == (ACCOUNT, "worker")
-    strict = KeyedAccess(store, require_tls=True)
+    assert Access(store).authenticate(signed_by(key)) == (ACCOUNT, "worker")
+    strict = Access(store, require_tls=True)
     with pytest.raises(InvalidSecurity, match="HTTPS"):
         strict.authenticate(signed_by(key))
     assert strict.authenticate(replace(signed_by(key), scheme="https")) == (ACCOUNT, "worker")
@@ -170,7 +168,7 @@ def test_plain_http_is_refused_if_tls_is_required_and_taken_otherwise(store, key
 @pytest.mark.parametrize(("site", "is_taken"), [("cross-site", False), ("same-site", False), ("none", True)])
 def test_page_of_another_site_reaches_no_server_without_keys(store, site, is_taken):
     asked = exchange("GET", query="Action=ListQueues", headers={"Sec-Fetch-Site": site})
-    access = KeyedAccess(store)
+    access = Access(store)
     if is_taken:
         assert access.authenticate(asked) == ANYBODY
         return
@@ -186,13 +184,13 @@ def test_name_that_is_none_of_the_servers_reaches_no_server_without_keys(store, 
     asked = exchange(headers={"Host": host})
     if key_or_none is not None:
         with pytest.raises(InvalidSecurity):
-            KeyedAccess(store).authenticate(asked)
+            Access(store).authenticate(asked)
         return
     with pytest.raises(AccessDenied, match=re.escape(host)) as refused:
-        KeyedAccess(store).authenticate(asked)
+        Access(store).authenticate(asked)
     assert "--allowed-host" in str(refused.value)
     known = Hosts([re.sub(r":\d+$", "", host)])
-    assert KeyedAccess(store, hosts=known).authenticate(asked) == ANYBODY
+    assert Access(store, hosts=known).authenticate(asked) == ANYBODY
 
 
 @pytest.fixture(params=["no key", "a key"])
@@ -213,7 +211,7 @@ LOOPBACK = [
 
 @pytest.mark.parametrize("host", LOOPBACK)
 def test_names_of_loopback_reach_a_server_without_keys(store, host):
-    assert KeyedAccess(store).authenticate(exchange(headers={"Host": host})) == ANYBODY
+    assert Access(store).authenticate(exchange(headers={"Host": host})) == ANYBODY
 
 
 @pytest.mark.parametrize(
@@ -231,7 +229,7 @@ def test_names_of_loopback_reach_a_server_without_keys(store, host):
 )
 def test_page_of_another_origin_reaches_no_server_without_keys(store, origin, is_taken):
     asked = exchange(headers={"Origin": origin})
-    access = KeyedAccess(store, hosts=Hosts(base_url="https://queues.example/"))
+    access = Access(store, hosts=Hosts(base_url="https://queues.example/"))
     if is_taken:
         assert access.authenticate(asked) == ANYBODY
         return
@@ -248,7 +246,7 @@ def asked_by_get(action, host="queues.example", method="GET", **headers):
 
 
 def verdict(store, asked):
-    access = KeyedAccess(store, hosts=Hosts(["queues.example"]))
+    access = Access(store, hosts=Hosts(["queues.example"]))
     try:
         return access.authenticate(asked) == ANYBODY
     except AccessDenied as refused:
@@ -262,7 +260,9 @@ READING = [name for name in ACTIONS if re.match("Get|List", name)]
 def test_get_that_any_page_may_send_changes_nothing_without_keys(store, action):
     """For names other than loopback's. To those of loopback, a browser names the page's site."""
     said = verdict(store, asked_by_get(action))
-    assert said.startswith(f"Without access keys no {action} is taken by GET for the host queues.example")
+    assert said.startswith(
+        f"Without access keys the server refuses {action} by GET for the host queues.example"
+    )
     assert said.endswith("use POST.")
     assert verdict(store, asked_by_get(action, method="POST")) is True
     assert verdict(store, asked_by_get(action, host="localhost:9324")) is True
@@ -306,12 +306,12 @@ def test_get_with_what_a_browser_adds_by_itself_is_refused_without_keys(store, h
 def test_get_by_a_presigned_url_is_taken_with_keys(store, key):
     asked = presigned({"Action": "PurgeQueue"}, key.access_key_id, key.secret_access_key)
     asked.action = "PurgeQueue"
-    assert KeyedAccess(store).authenticate(asked) == (ACCOUNT, "worker")
+    assert Access(store).authenticate(asked) == (ACCOUNT, "worker")
 
 
 def test_page_of_another_origin_is_asked_for_a_signature_where_there_are_keys(store, key):
     asked = signed_by(key, headers={"Origin": "https://attacker.example"})
-    assert KeyedAccess(store).authenticate(asked) == (ACCOUNT, "worker")
+    assert Access(store).authenticate(asked) == (ACCOUNT, "worker")
 
 
 # --- over a socket
@@ -325,7 +325,7 @@ def codes(client):
 
 
 def test_refusals_reach_a_client_by_their_codes(store, key):
-    with serving(store, KeyedAccess(store)) as url:
+    with serving(store, Access(store)) as url:
         good = client_of(url, key)
         assert good.create_queue(QueueName="q")["QueueUrl"] == f"{url}/{ACCOUNT}/q"
         good.send_message(QueueUrl="q", MessageBody="signed, é included")
@@ -337,7 +337,7 @@ def test_refusals_reach_a_client_by_their_codes(store, key):
 
 
 def test_presigned_url_is_served_to_whoever_has_it(store, key):
-    with serving(store, KeyedAccess(store)) as url:
+    with serving(store, Access(store)) as url:
         client_of(url, key).create_queue(QueueName="q")
         request = AWSRequest(
             "GET", f"{url}/{ACCOUNT}/q", params={"Action": "SendMessage", "MessageBody": "a b+c é"}

@@ -14,12 +14,11 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from sqsqlite.access.access import Access
 from sqsqlite.access.authorization import authorize
 from sqsqlite.access.exchange import Identity
-from sqsqlite.access.keyed_access import KeyedAccess
-from sqsqlite.access.keys import add_key, remove_key
+from sqsqlite.access.keys import add_key, make_session, remove_key
 from sqsqlite.access.rules import Rules
-from sqsqlite.access.sessions import make_session
 from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract.policy import read_policy
 from sqsqlite.contract.policy_permissions import GRANTABLE, OWNER_ONLY
@@ -34,7 +33,7 @@ OWNER, GUEST, STRANGER = "111111111111", "222222222222", "333333333333"
 
 @pytest.fixture
 def url(store):
-    with serving(store, KeyedAccess(store, look_seconds=0)) as found:
+    with serving(store, Access(store, look_seconds=0)) as found:
         yield found
 
 

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from sqsqlite.access.access import Hosts
-from sqsqlite.access.keyed_access import KeyedAccess
+from sqsqlite.access.access import Access
+from sqsqlite.access.open_access import Hosts
 from sqsqlite.errors import AccessDenied
 from tests.serve.browser import visiting
 from tests.serve.raw import Connection, json_of
@@ -25,7 +25,7 @@ SENT = {
 NEVER_SENT = {"fetch with a key", "fetch of JSON", "fetch by HEAD"}
 
 
-class Seen(KeyedAccess):
+class Seen(Access):
     """Records the names of the attempts that passed."""
 
     def __init__(self, *arguments, **options):

@@ -10,8 +10,7 @@ import weakref
 
 import pytest
 
-from sqsqlite.access.access import OpenAccess
-from sqsqlite.access.keyed_access import KeyedAccess
+from sqsqlite.access.access import Access
 from sqsqlite.access.keys import add_key
 from sqsqlite.actions import receive as receive_service
 from sqsqlite.serve.application import HttpApplication
@@ -38,9 +37,7 @@ class Endpoint:
         self.store = store
         self.budget = budget
         pages = MonitoringPages(store, Metrics(), metrics_for_all=False)
-        self._application = HttpApplication(
-            store, OpenAccess(store), pages, None, Metrics(), [], budget, texts
-        )
+        self._application = HttpApplication(store, Access(store), pages, None, Metrics(), [], budget, texts)
 
     async def __aenter__(self):
         self._application.start()
@@ -354,7 +351,7 @@ def test_long_request_of_a_client_that_leaves_the_line_is_dropped(store):
 def test_who_is_not_known_does_not_stand_in_line(store):
     async def scenario(endpoint):
         store.write(add_key, "000000000000", "")
-        endpoint._application._access = KeyedAccess(store)
+        endpoint._application._access = Access(store)
         texts = endpoint._application._texts
         with Share(texts) as other:
             other.hold(texts.long_bytes)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sqsqlite.access.access import OpenAccess
+from sqsqlite.access.access import Access
 from sqsqlite.actions import receive as receive_service
 from sqsqlite.actions import visibility
 from sqsqlite.errors import QueueDoesNotExist
@@ -160,7 +160,7 @@ def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store)
     async def run():
         pages = MonitoringPages(store, Metrics(), metrics_for_all=False)
         application = HttpApplication(
-            store, OpenAccess(store), pages, None, Metrics(), [], Budget(2**20), Budget(2**20)
+            store, Access(store), pages, None, Metrics(), [], Budget(2**20), Budget(2**20)
         )
         application.start()
         await ask_gone(application, "CreateQueue", b'{"QueueName":"q"}', is_here)

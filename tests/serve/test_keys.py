@@ -88,7 +88,7 @@ def test_expired_keys_go_when_the_next_one_is_made_and_still_count_as_keys_until
     clock.advance(seconds=60)
     assert [key.access_key_id for key in listed(store)] == [old.access_key_id]
     assert has_keys(store)
-    with pytest.raises(InvalidParameterValue, match="no such key"):
+    with pytest.raises(InvalidParameterValue, match="This key does not exist"):
         store.write(rotate_key, old.access_key_id, 0)
     other = store.write(add_key, ACCOUNT, "")
     assert [key.access_key_id for key in listed(store)] == [other.access_key_id]
@@ -107,7 +107,7 @@ def test_removed_key_is_none_from_then_on(store):
     store.write(remove_key, made.access_key_id)
     assert find_credentials(store, made.access_key_id) is None
     assert not has_keys(store)
-    with pytest.raises(InvalidParameterValue, match="no such key"):
+    with pytest.raises(InvalidParameterValue, match="This key does not exist"):
         store.write(remove_key, made.access_key_id)
 
 
@@ -174,12 +174,12 @@ def test_credentials_file_that_became_unreadable_gives_no_key_until_it_is_mended
         ("[a]\ns3cret", "ParsingError"),
         (
             "[a]\naws_access_key_id = s3cret/+\naws_secret_access_key = s3cret",
-            r"\[a\]: aws_access_key_id is none",
+            r"\[a\]: aws_access_key_id must be",
         ),
-        ("[a]\naws_access_key_id = é\naws_secret_access_key = s3cret", r"\[a\]: aws_access_key_id is none"),
+        ("[a]\naws_access_key_id = é\naws_secret_access_key = s3cret", r"\[a\]: aws_access_key_id must be"),
         (
             "[a]\naws_access_key_id = A\naws_secret_access_key = s3cret\naws_session_token = s3cret",
-            "aws_session_token is not taken",
+            "aws_session_token is not allowed",
         ),
         ("[a b]\naws_access_key_id = A\naws_secret_access_key = s3cret", r"\[a b\].* UserName is invalid"),
     ],

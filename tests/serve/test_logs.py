@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
+from sqsqlite.access.access import Access
 from sqsqlite.access.key_file import KeyFile
-from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.access.keys import NewKey, add_key
 from sqsqlite.serve import logs
 from tests.serve.raw import FORM, LIST_QUEUES, Connection, ask, json_of, post
@@ -161,7 +161,7 @@ def test_key_file_that_cannot_be_read_is_the_cause_of_a_refusal(store, log, tmp_
     keys = KeyFile(path)
     path.write_text("[default]\naws_secret_access_key = s3cret\nnonsense\n")
     key = NewKey("000000000000", "", "s3cret", "A")
-    with serving(store, KeyedAccess(store, keys), log=log) as url:
+    with serving(store, Access(store, keys), log=log) as url:
         refused_with("ServiceUnavailable", client_of(url, key).list_queues)
         [line] = requests(log, 1)
     assert line["cause"].startswith(f"BadKeyFile: {path}: ")

@@ -15,13 +15,13 @@ from botocore.credentials import Credentials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sqsqlite.access.access import Access, _now
 from sqsqlite.access.exchange import (
     IncompleteSignature,
     InvalidClientTokenId,
     RequestExpired,
     SignatureDoesNotMatch,
 )
-from sqsqlite.access.keyed_access import KeyedAccess, _now
 from sqsqlite.access.keys import add_key
 from sqsqlite.contract.limits import NATIVE, SQS
 from sqsqlite.contract.urlencoded import MOST_FIELDS, MOST_IN_URL, parse_form
@@ -99,7 +99,7 @@ def test_action_of_a_query_string_is_known_without_a_body(store, key):
 
 def test_headers_alone_refuse_a_body_before_it_is_hashed(store, key):
     by_key = signed(LONG, key=key.access_key_id, secret=key.secret_access_key)
-    access = KeyedAccess(store)
+    access = Access(store)
     assert access.needs_digest(by_key)
     with pytest.raises(InvalidSecurity):
         access.needs_digest(exchange(body=LONG))
@@ -108,17 +108,17 @@ def test_headers_alone_refuse_a_body_before_it_is_hashed(store, key):
     with pytest.raises(IncompleteSignature):
         access.needs_digest(replace(by_key, headers={**by_key.headers, b"x-amz-date": b""}))
     with pytest.raises(RequestExpired):
-        KeyedAccess(store, now=lambda: _now() + timedelta(minutes=16)).needs_digest(by_key)
+        Access(store, now=lambda: _now() + timedelta(minutes=16)).needs_digest(by_key)
 
 
 def test_without_keys_no_body_is_hashed(store):
-    assert not KeyedAccess(store).needs_digest(signed(LONG))
+    assert not Access(store).needs_digest(signed(LONG))
 
 
 def test_digest_that_was_made_is_what_the_signature_covers(store, key):
     asked = signed(LONG, key=key.access_key_id, secret=key.secret_access_key)
     with pytest.raises(SignatureDoesNotMatch):
-        KeyedAccess(store).authenticate(replace(asked, digest="0" * 64))
+        Access(store).authenticate(replace(asked, digest="0" * 64))
 
 
 @pytest.mark.parametrize("headers", [b"", b"X-Amz-Target: AmazonSQS.ListQueues\r\n"], ids=["query", "json"])
@@ -137,7 +137,7 @@ def test_signed_headers_are_few_and_named_once(store, key, names):
         rb"SignedHeaders=[^,]*", b"SignedHeaders=" + names.encode(), asked.headers[b"authorization"]
     )
     with pytest.raises(IncompleteSignature, match="once"):
-        KeyedAccess(store).authenticate(replace(asked, headers={**asked.headers, b"authorization": line}))
+        Access(store).authenticate(replace(asked, headers={**asked.headers, b"authorization": line}))
 
 
 # --- Apart from the event loop

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from sqsqlite.access.keyed_access import KeyedAccess
+from sqsqlite.access.access import Access
 from sqsqlite.access.keys import add_key
 from sqsqlite.actions.opening import open_store
 from sqsqlite.api.client import Client
@@ -93,7 +93,7 @@ def test_pages_are_no_actions(url):
 
 
 def test_metrics_have_cloudwatchs_names_for_queues_of_every_account(store):
-    with serving(store, KeyedAccess(store, look_seconds=0)) as url:
+    with serving(store, Access(store, look_seconds=0)) as url:
         use(store, url)
         found = samples(url)
     for account in ("111111111111", "222222222222"):

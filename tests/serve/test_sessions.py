@@ -8,11 +8,19 @@ from datetime import timedelta
 import pytest
 from botocore.exceptions import ClientError
 
+from sqsqlite.access.access import Access, _now
 from sqsqlite.access.exchange import ExpiredToken, InvalidClientTokenId, SignatureDoesNotMatch
 from sqsqlite.access.key_file import KeyFile
-from sqsqlite.access.keyed_access import KeyedAccess, _now
-from sqsqlite.access.keys import Credentials, add_key, remove_key, rotate_key
-from sqsqlite.access.sessions import DURATION_SECONDS, credentials_of, make_session, read_token
+from sqsqlite.access.keys import (
+    DURATION_SECONDS,
+    Credentials,
+    add_key,
+    credentials_of,
+    make_session,
+    read_token,
+    remove_key,
+    rotate_key,
+)
 from sqsqlite.errors import InvalidParameterValue
 from tests.serve.exchanges import presigned, signed
 from tests.serve.serving import client_of, serving
@@ -50,7 +58,7 @@ WAYS = pytest.mark.parametrize("by", [signed_by, presigned_by])
 @WAYS
 def test_session_is_its_keys_account_and_user(store, session, by):
     asked = by(session)
-    assert KeyedAccess(store).authenticate(asked) == (ACCOUNT, "worker")
+    assert Access(store).authenticate(asked) == (ACCOUNT, "worker")
     assert asked.access_key_id == session.access_key_id
 
 
@@ -65,9 +73,9 @@ def test_no_two_sessions_are_the_same_nor_show_the_keys_secret(key):
 
 @WAYS
 def test_session_is_over_at_its_end(store, session, by):
-    before = KeyedAccess(store, now=lambda: _now() + timedelta(seconds=890))
+    before = Access(store, now=lambda: _now() + timedelta(seconds=890))
     assert before.authenticate(by(session)) == (ACCOUNT, "worker")
-    after = KeyedAccess(store, now=lambda: _now() + timedelta(seconds=900))
+    after = Access(store, now=lambda: _now() + timedelta(seconds=900))
     with pytest.raises(
         ExpiredToken, match="The security token included in the request is expired"
     ) as refused:
@@ -82,7 +90,7 @@ def flipped(text, place):
 
 @WAYS
 def test_any_other_token_is_refused(store, session, by):
-    access = KeyedAccess(store)
+    access = Access(store)
     for token in (*(flipped(session.token, place) for place in range(0, 80, 7)), "x", "é", "=", "A" * 400):
         with pytest.raises(InvalidClientTokenId):
             access.authenticate(by(replace(session, token=token)))
@@ -90,7 +98,7 @@ def test_any_other_token_is_refused(store, session, by):
 
 @WAYS
 def test_session_without_its_token_or_with_anothers_is_refused(store, key, session, by):
-    access = KeyedAccess(store)
+    access = Access(store)
     for token in (None, session_of(key).token):
         with pytest.raises(InvalidClientTokenId):
             access.authenticate(by(replace(session, token=token)))
@@ -100,7 +108,7 @@ def test_session_without_its_token_or_with_anothers_is_refused(store, key, sessi
 def test_another_secret_is_refused(store, key, session, by):
     for secret in (key.secret_access_key, session_of(key).secret_access_key):
         with pytest.raises(SignatureDoesNotMatch):
-            KeyedAccess(store).authenticate(by(replace(session, secret_access_key=secret)))
+            Access(store).authenticate(by(replace(session, secret_access_key=secret)))
 
 
 def test_later_end_is_under_the_mac(store, key, session):
@@ -110,19 +118,19 @@ def test_later_end_is_under_the_mac(store, key, session):
     assert read_token(forged).expires_at == token.expires_at + 900
     assert credentials_of(read_token(forged), key) is None
     with pytest.raises(InvalidClientTokenId):
-        KeyedAccess(store).authenticate(signed_by(replace(session, token=forged)))
+        Access(store).authenticate(signed_by(replace(session, token=forged)))
 
 
 def test_key_with_a_token_is_refused_be_it_of_its_own_session(store, key, session):
     with pytest.raises(InvalidClientTokenId):
-        KeyedAccess(store).authenticate(
+        Access(store).authenticate(
             signed(key=key.access_key_id, secret=key.secret_access_key, token=session.token)
         )
 
 
 @WAYS
 def test_session_ends_at_once_with_a_key_that_is_removed(store, key, session, by):
-    access = KeyedAccess(store)
+    access = Access(store)
     access.authenticate(by(session))
     store.write(remove_key, key.access_key_id)
     with pytest.raises(InvalidClientTokenId):
@@ -132,7 +140,7 @@ def test_session_ends_at_once_with_a_key_that_is_removed(store, key, session, by
 @WAYS
 @pytest.mark.parametrize("grace", [0, 60])
 def test_session_ends_with_a_key_that_is_rotated(store, clock, key, session, by, grace):
-    access = KeyedAccess(store)
+    access = Access(store)
     store.write(rotate_key, key.access_key_id, grace)
     if grace:
         assert access.authenticate(by(session)) == (ACCOUNT, "worker")
@@ -151,7 +159,7 @@ SECTION = "[ops]\naws_access_key_id = OPS\naws_secret_access_key = {}\naws_accou
 def test_session_of_a_key_in_a_file_ends_when_the_file_changes(store, tmp_path, by, changed):
     path = tmp_path / "credentials"
     path.write_text(SECTION.format("secret", ACCOUNT))
-    access = KeyedAccess(store, KeyFile(path))
+    access = Access(store, KeyFile(path))
     session = make_session("OPS", Credentials(ACCOUNT, "ops", "secret"), 900, _now().timestamp())
     assert access.authenticate(by(session)) == (ACCOUNT, "ops")
     path.write_text(changed)
@@ -163,7 +171,7 @@ def test_session_makes_no_session(store, session):
     parent = Credentials(ACCOUNT, "worker", session.secret_access_key)
     second = make_session(session.access_key_id, parent, 900, _now().timestamp())
     with pytest.raises(InvalidClientTokenId):
-        KeyedAccess(store).authenticate(signed_by(second))
+        Access(store).authenticate(signed_by(second))
 
 
 @pytest.mark.parametrize("seconds", [DURATION_SECONDS.low - 1, DURATION_SECONDS.high + 1])
@@ -176,7 +184,7 @@ def test_session_lasts_15_minutes_to_36_hours(key, seconds):
 
 def test_boto3_works_with_a_session_and_is_told_its_end(store, key, session):
     ahead = timedelta()
-    with serving(store, KeyedAccess(store, now=lambda: _now() + ahead)) as url:
+    with serving(store, Access(store, now=lambda: _now() + ahead)) as url:
         client = client_of(url, session, aws_session_token=session.token)
         client.create_queue(QueueName="q")
         client.send_message(QueueUrl="q", MessageBody="of a session")

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqsqlite.access import signature
+from sqsqlite.access.access import Access
 from sqsqlite.access.exchange import IncompleteSignature, RequestExpired, SignatureDoesNotMatch
-from sqsqlite.access.keyed_access import KeyedAccess
 from sqsqlite.access.keys import add_key
 from sqsqlite.access.signature import check_signature, is_signed, read_signature
 from tests.serve.exchanges import HOST, KEY, SECRET, exchange, from_botocore, presigned, signed
@@ -84,7 +84,7 @@ def test_headers_are_taken_as_the_bytes_that_came(value):
 )
 def test_header_that_is_sent_twice_is_signed_as_one(lines, value, store):
     key = store.write(add_key, "111122223333", "")
-    with serving(store, KeyedAccess(store)) as url:
+    with serving(store, Access(store)) as url:
         host = url.removeprefix("http://")
         request = AWSRequest(
             "POST",

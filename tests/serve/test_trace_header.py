@@ -8,7 +8,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from sqsqlite.access.keyed_access import KeyedAccess
+from sqsqlite.access.access import Access
 from sqsqlite.access.keys import add_key
 from tests.serve.raw import FORM, ask, json_of, post
 from tests.serve.serving import client_of, serving
@@ -82,7 +82,7 @@ class SigningAll(SigV4Auth):
 @pytest.mark.parametrize(("signer", "expected"), [(SigV4Auth, None), (SigningAll, TRACE)])
 def test_with_keys_the_header_must_be_signed(signer, expected, store):
     key = store.write(add_key, "000000000000", "")
-    with serving(store, KeyedAccess(store)) as url:
+    with serving(store, Access(store)) as url:
         client = client_of(url, key)
         queue_url = client.create_queue(QueueName="q")["QueueUrl"]
         headers = {
