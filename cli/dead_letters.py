@@ -48,10 +48,10 @@ _RATE = LIMITS.move_task_messages_per_second
 @click.command("dlq")
 @click.argument("queue", metavar="[QUEUE]", required=False, type=QueueName())
 @how_many("--limit")
-@click.option("--source", metavar="QUEUE", type=QueueName(), help="Only what came from this queue.")
+@click.option("--source", metavar="QUEUE", type=QueueName(), help="Only messages that came from this queue.")
 @click.pass_obj
 def dlq(line: CommandLine, queue: str | None, number: int, source: str | None) -> None:
-    r"""Show what died, from where, after how many receives.
+    r"""Show dead letters, their sources and receive counts.
 
     \b
       sqsqlite dlq
@@ -59,7 +59,7 @@ def dlq(line: CommandLine, queue: str | None, number: int, source: str | None) -
       sqsqlite dlq orders-failed --source orders --limit 100 --query '[].body'
 
     Without QUEUE the dead-letter queues, and how many messages each has from which queue. With QUEUE its dead letters,
-    those moved last first; their age counts from the send. Nothing is received. `sqsqlite redrive` sends them back.
+    the latest first; their age counts from the send. Receives nothing. `sqsqlite redrive` sends them back.
     """
     if queue is None:
         if source is not None:
@@ -130,13 +130,13 @@ def _message_row(found: "DeadLetter", now_ms: int) -> dict[str, Any]:
     metavar="N",
     help=f"Messages a second, {span(_RATE)}. Default: as fast as it can.",
 )
-@click.option("--source", metavar="QUEUE", type=QueueName(), help="Only what came from this queue.")
-@click.option("--body-contains", metavar="TEXT", help="Only what has this text in its body.")
+@click.option("--source", metavar="QUEUE", type=QueueName(), help="Only messages that came from this queue.")
+@click.option("--body-contains", metavar="TEXT", help="Only messages with this text in their body.")
 @click.option(
     "--min-receives",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Only what was received at least N times before it died.",
+    help="Only messages received at least N times before they died.",
 )
 @dry_run_option
 @yes_option

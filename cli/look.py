@@ -43,7 +43,9 @@ def how_many(*more: str) -> Callable[[_Command], _Command]:
 @click.command("peek")
 @queue_argument
 @how_many()
-@click.option("--hidden", is_flag=True, help="Those delayed or in flight, the next to return first.")
+@click.option(
+    "--hidden", is_flag=True, help="The delayed ones and those in flight, the next to return first."
+)
 @click.pass_obj
 def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
     r"""Look at messages without receiving them.

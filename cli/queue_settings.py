@@ -36,16 +36,19 @@ _OPTIONS = (
         "--message-retention-period",
         "SECONDS",
         SQS.message_retention_period_seconds,
-        "After which a message is dropped",
+        "How long a message is kept",
     ),
     _number(
         "--receive-message-wait-time-seconds",
         "SECONDS",
         SQS.receive_message_wait_time_seconds,
-        "How long a receive waits that does not say so itself",
+        "How long a receive waits by default",
     ),
     _number(
-        "--maximum-message-size", "BYTES", SQS.maximum_message_size_bytes, "Of a body and its attributes"
+        "--maximum-message-size",
+        "BYTES",
+        SQS.maximum_message_size_bytes,
+        "The longest body with its attributes",
     ),
     click.option(
         "--content-based-deduplication",
@@ -56,7 +59,7 @@ _OPTIONS = (
         "--dead-letter-queue",
         metavar="QUEUE",
         type=QueueName(),
-        help="Where messages go that fail too often; it exists.",
+        help="The queue for messages that fail too often; it must exist.",
     ),
     click.option(
         "--max-receive-count",
@@ -148,7 +151,7 @@ def set_(
       sqsqlite set orders --dead-letter-queue orders-failed --max-receive-count 5
       sqsqlite set orders -a RedrivePolicy=
 
-    All of them or, when one is refused, none; what is not given stays as it is. An empty RedrivePolicy takes the
+    Sets all attributes or, if one is refused, none; other attributes stay. An empty RedrivePolicy takes the
     dead-letter queue away. Tags are added, or get other values.
     """
     tags = _pairs(given.pop("tags"), "--tag")

@@ -53,7 +53,7 @@ _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
     "--retry-after",
     type=int,
     metavar="SECONDS",
-    help="With --exec: show a failed message again after so long (0: at once), not at the end of its timeout.",
+    help="With --exec: show a failed message again after this time (0: at once), not at the end of its timeout.",
 )
 @click.pass_obj
 def receive(
@@ -74,19 +74,20 @@ def receive(
       sqsqlite receive orders -n 5 --delete
       sqsqlite receive orders --loop --exec './handle-order'
 
-    A received message is hidden from others until its visibility timeout ends or it is deleted. On a FIFO queue the
-    rest of its group waits too, so at most ten of a group come until these are deleted, as --exec and --loop --delete
-    do on the way.
+    A received message is hidden from other consumers until its visibility timeout ends or it is deleted. On a FIFO
+    queue the rest of its group waits too: at most ten messages of a group come before these are deleted, which --exec
+    and --loop --delete do as they go.
 
-    With --delete, --query gives one result a message ('[].body'; with --loop 'body'). A message of which it gives
-    nothing, or null, is not deleted: the exit code is 4, and the message comes back when its timeout ends.
+    With --delete, --query must give one result a message ('[].body'; with --loop 'body'). If it gives nothing or null
+    for a message, the message is not deleted: the exit code is 4, and the message comes back when its timeout ends.
 
-    A visibility timeout of 0 hides nothing, so that one receive of ten at most is made and none comes twice. Each
-    receive counts, and may be the one that sends a message to the dead-letter queue: `sqsqlite peek` looks only.
+    A visibility timeout of 0 hides nothing. Then the command makes one receive of at most ten messages, so that none
+    comes twice. Each receive counts, and may be the one that sends a message to the dead-letter queue. `sqsqlite peek`
+    only looks.
 
-    With --exec the shell runs COMMAND once a message. Exit 0 deletes the message; any other leaves it to its
-    visibility timeout, or shows it again after --retry-after. A message that another has received or deleted by then
-    is counted as lost, and the exit code is 4. While COMMAND runs the timeout is extended. It finds
+    With --exec the shell runs COMMAND for each message. Exit code 0 deletes the message. After another code the message
+    waits for its visibility timeout, or for --retry-after. A message that another consumer has received or deleted
+    meanwhile counts as lost, and the exit code is 4. While COMMAND runs, the timeout is extended. COMMAND finds
     SQSQLITE_QUEUE, SQSQLITE_MESSAGE_ID, SQSQLITE_RECEIVE_COUNT, SQSQLITE_RECEIPT_HANDLE, SQSQLITE_SENT_AT,
     SQSQLITE_GROUP_ID and SQSQLITE_ATTRIBUTES (JSON) in its environment, and in SQSQLITE_DB the file. Attributes too
     large for an environment are left out, and SQSQLITE_LEFT_OUT names their variable.

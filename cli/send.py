@@ -39,7 +39,7 @@ _DELAY = limits.SQS.delay_seconds
 @click.option(
     "--jsonl", is_flag=True, help="Input lines are JSON objects: body, attributes, delay, group_id, ..."
 )
-@click.option("--nul", is_flag=True, help="Input is parted by NUL characters instead of line ends.")
+@click.option("--nul", is_flag=True, help="NUL characters, not line ends, separate the messages.")
 @click.option("--raw", is_flag=True, help="All the input is one message.")
 @click.option("--create", is_flag=True, help="Make the queue, and the file, if it does not exist.")
 @click.option("--continue-on-error", is_flag=True, help="Set refused messages aside and go on; exit code 4.")
@@ -48,7 +48,7 @@ _DELAY = limits.SQS.delay_seconds
     "refused_path",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Where those go, as lines for --jsonl. Default: QUEUE-refused.jsonl.",
+    help="The file for refused messages, as lines for --jsonl. Default: QUEUE-refused.jsonl.",
 )
 @click.pass_obj
 def send(
@@ -72,10 +72,10 @@ def send(
       seq 1000 | sqsqlite send orders -
       sqsqlite send orders - --jsonl < messages.jsonl
 
-    BODY is the text; - reads standard input, several hundred messages a commit. Empty lines are passed over. When
-    a line is refused, those before it are sent and none after it, unless --continue-on-error is given. After any
-    other error, Ctrl-C or SIGTERM it says how many lines are in, and how to send the others. Prints the message's id;
-    of many only with --output.
+    BODY is the text; - reads standard input, several hundred messages a commit. Empty lines are skipped. If a line is
+    refused, the lines before it are sent and none after it, unless --continue-on-error is given. After any other
+    error, Ctrl-C or SIGTERM the command says how many lines were sent, and how to send the others. It prints the
+    message's id; of many messages only with --output.
     """
     if jsonl + nul + raw > 1:
         raise click.UsageError("--jsonl, --nul and --raw exclude each other")

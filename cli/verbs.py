@@ -45,7 +45,7 @@ VERBS: dict[str, Verb] = {
     "stats": Verb("stats:stats", EVERYDAY, "Show counts, ages, and the activity of the last minute or two."),
     "metrics": Verb("stats:metrics", EVERYDAY, "Show CloudWatch's metrics of the queues."),
     "top": Verb("stats:top", EVERYDAY, "Watch the queues, refreshed every second."),
-    "dlq": Verb("dead_letters:dlq", EVERYDAY, "Show what died, from where, after how many receives."),
+    "dlq": Verb("dead_letters:dlq", EVERYDAY, "Show dead letters, their sources and receive counts."),
     "redrive": Verb("dead_letters:redrive", EVERYDAY, "Send dead letters back to where they came from."),
     "purge": Verb("queues:purge", EVERYDAY, "Delete every message in a queue, in flight ones too."),
     "delete": Verb("queues:delete", EVERYDAY, "Delete a queue with its messages."),

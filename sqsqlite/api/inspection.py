@@ -145,7 +145,7 @@ class QueueInspection:
     def dead_letters(
         self, max_messages: int = 10, *, source: "HasArn | str | None" = None
     ) -> "list[DeadLetter]":
-        """Look at the messages that were moved here as dead letters, in any state, those moved last first.
+        """Look at the messages that were moved here as dead letters, in any state, the latest first.
 
         Args:
             max_messages: 1 or more.

@@ -21,14 +21,14 @@ EXAMPLES = {
 }
 HEAD = """# Clients that were run against `sqsqlite serve`
 
-Each client ran in an environment of its own, from a package registry, over a real socket, against `sqsqlite serve` with a
+Each client ran in its own environment, from a package registry, over a real socket, against `sqsqlite serve` with a
 new file. `make conformance` runs them and writes this page: the tests of `tests/clients` that passed, by name. If one
 fails, the page stays as it is. The versions are pinned in `requirements/clients` and next to the examples. The whole
 behaviour suite, `tests/behaviour`, also runs through a served file.
 
 - The server has a key and checks the clients' signatures. Tests without keys say so in their name.
-- The clients get the endpoint's URL and the key, and are unchanged otherwise, except for one line: Celery's worker polls
-  with curl, which kombu lets trust only botocore's authorities. So over HTTPS with an own certificate the example
+- The clients get the endpoint's URL and the key. Only one line of one client changes: Celery's worker polls with curl,
+  which kombu lets trust only botocore's authorities. So over HTTPS with an own certificate the example
   replaces `kombu.asynchronous.aws.connection.get_cert_path`.
 - The AWS CLI is version 1. No package registry has version 2, so it was not run.
 - boto3 1.28.80 is the last whose SQS client speaks Query. 1.17.0 is the oldest that runs on each Python that SQSQLite
