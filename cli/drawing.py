@@ -139,5 +139,8 @@ class Screen:
         )  # besides the title, a blank line, the heading and the last line
         if len(lines) > room + 1:
             lines[room:] = [f"and {len(lines) - room:,} more"]
-        text = Text("\n").join([Text(f"{on_screen(title)}\n"), Text(heading, "bold"), *map(Text, lines)])
+        # Cut, not wrapped: on a narrow screen the headings alone would take all its lines.
+        text = Text("\n", no_wrap=True, overflow="ellipsis").join(
+            [Text(f"{on_screen(title)}\n"), Text(heading, "bold"), *map(Text, lines)]
+        )
         self._live.update(text, refresh=True)

@@ -180,3 +180,13 @@ def test_top_says_how_many_queues_the_screen_has_no_lines_for():
     assert "queue-5 " in shown
     assert "queue-6 " not in shown
     assert "and 94 more" in shown
+
+
+def test_top_cuts_lines_on_a_narrow_screen_and_still_shows_the_queues():
+    out = io.StringIO()
+    screen = Screen(out, coloured=False)
+    screen.console.size = (12, 6)
+    columns = [Column("queue"), Column("visible"), Column("flight")]
+    screen.show("a title of three lines if wrapped", columns, [["orders", 1, 2]])
+    screen.close()
+    assert "orders" in out.getvalue()
