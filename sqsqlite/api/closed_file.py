@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqsqlite.access.key_file import KeyFile
-from sqsqlite.access.keys import Session, make_session
-from sqsqlite.actions.opening import open_store
+from sqsqlite.access.sessions import Session, make_session
+from sqsqlite.actions.opening import LIMITS, open_store
 from sqsqlite.api.file import Line, OpenFile
 from sqsqlite.errors import CannotOpen, Corrupt, NotADatabase
 from sqsqlite.operators import backup as backups
@@ -120,7 +120,10 @@ def check_dump(lines: Iterable[Line], *, limits: str = "sqs") -> Loaded:
 
     Raises:
         BadDump, SQSError: as `SQS.load`. Whether the queues' attributes are allowed shows when it is loaded.
+        ValueError: `limits` is another text.
     """
+    if limits not in LIMITS:
+        raise ValueError(f"limits={limits!r}: one of {', '.join(LIMITS)} is allowed")
     return examine(lines, limits=limits)
 
 

@@ -634,3 +634,8 @@ def test_a_dump_reads_the_rows_in_one_pass_and_sorts_nothing(sqs):
         ).fetchall()
     assert plan[0][3] == "SEARCH l USING INTEGER PRIMARY KEY (rowid>?)"
     assert not any("TEMP B-TREE" in row[3] for row in plan)
+
+
+def test_check_dump_refuses_limits_that_do_not_exist(full):
+    with pytest.raises(ValueError, match="limits='aws'"):
+        sqsqlite.check_dump(full.dump(), limits="aws")
