@@ -6,8 +6,9 @@ Copying a whole file while others use it, so that under the copy's name there is
 
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqsqlite.errors import CannotOpen, DiskFull, FileInUse, InputOutputError, MissingFolder, TargetExists
@@ -80,8 +81,8 @@ def copy_to(
 
     Args:
         connection: outside any write transaction. Its writers are not held up; the WAL grows while the copy is made.
-        source: the file that `connection` is open on; its permissions are the copy's. With access keys,
-            users who could only read it are left out.
+        source: the file that `connection` is open on; its permissions are the copy's, and the copy's owner may write
+            it. With access keys, users who could only read it are left out.
         replace: take the place of an existing target.
         finish: changes the copy before it gets its name.
 
@@ -95,7 +96,7 @@ def copy_to(
     check_target(source, target, replace=replace)
     partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        _lay(partial, os.stat(source).st_mode & 0o777)
+        _lay(partial, os.stat(source).st_mode & 0o777 | stat.S_IWUSR)
         try:
             _copy(connection, partial, finish)
             tighten_with_keys(partial, connection)
@@ -111,7 +112,8 @@ def copy_to(
         raise kind(f"{target}: cannot be written ({error.strerror})") from error
     finally:
         for ending in ("", "-journal", "-wal", "-shm"):
-            Path(f"{partial}{ending}").unlink(missing_ok=True)
+            with suppress(OSError):  # missing, or a name that is too long for a file
+                Path(f"{partial}{ending}").unlink()
     _sync_folder(target.parent)
     return size_bytes
 
@@ -126,7 +128,11 @@ def check_target(source: Path, target: Path, *, replace: bool) -> None:
     """
     if not target.parent.is_dir():
         raise MissingFolder(f"{target}: there is no folder {target.parent}")
-    if target.exists():
+    try:
+        exists = target.exists()
+    except OSError as error:  # a name that is too long, for example
+        raise CannotOpen(f"{target}: cannot be written ({error.strerror})") from error
+    if exists:
         if target.is_dir():
             raise CannotOpen(f"{target}: is a folder, not a file")
         if os.path.samefile(source, target):

@@ -57,6 +57,7 @@ _CODES_OF_BACKUP = {
     "database table is locked": LOCKED,
     "database disk image is malformed": CORRUPT,
     "attempt to write a readonly database": READONLY,
+    "unable to open database file": CANTOPEN,
 }
 
 

@@ -77,6 +77,23 @@ def test_a_backup_has_the_permissions_of_the_file(sqs, queue, path, tmp_path, mo
     assert mode_of(tmp_path / "a.backup") == mode
 
 
+def test_a_read_only_backup_restores_as_a_file_that_its_owner_can_write(sqs, queue, tmp_path):
+    """Users protect backups from writing, and read-only media do. Without the right SQLite can't make the copy."""
+    copy, restored = tmp_path / "a.backup", tmp_path / "restored.db"
+    backup(sqs._store, copy)
+    copy.chmod(0o440)
+    restore(copy, restored)
+    assert mode_of(restored) == 0o640
+
+
+@pytest.mark.parametrize("length", [236, 245, 300])
+def test_a_name_that_is_too_long_is_an_error_of_ours(sqs, queue, tmp_path, length):
+    """While it is made the copy has a longer name, and its journal a longer one still."""
+    with pytest.raises(errors.StoreError):
+        backup(sqs._store, tmp_path / ("x" * length))
+    assert [name for name in os.listdir(tmp_path) if name.startswith("x")] == []
+
+
 def test_what_is_made_of_a_file_with_keys_is_not_for_readers(sqs, queue, tmp_path):
     """The secrets of the keys are in a backup too, and in what is restored from one."""
     sqs._store.write(add_key, "000000000000", "")
