@@ -97,6 +97,9 @@ def check(
 ) -> list[Finding]:
     """Check a file for damage, also one that is too damaged to be opened: that is a finding too.
 
+    The file is opened as `connect` opens it: you must be able to write it, and a backup is switched to WAL. `restore`
+    checks a backup without changing it.
+
     Args: as `SQS.check`.
 
     Raises:
