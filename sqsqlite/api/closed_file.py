@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqsqlite.access.key_file import KeyFile
-from sqsqlite.access.sessions import Session, make_session
+from sqsqlite.access.keys import Session, make_session
 from sqsqlite.actions.opening import LIMITS, open_store
 from sqsqlite.api.file import Line, OpenFile
 from sqsqlite.errors import CannotOpen, Corrupt, NotADatabase
