@@ -19,12 +19,14 @@ from sqsqlite.cli.failures import (
     PIPE_CLOSED,
     TERMINATED,
     Failure,
+    Terminated,
+    end,
     failure_of,
+    handled_by,
     leave_quietly,
 )
 from sqsqlite.cli.options import add_options, given, keep_examples, root_options
-from sqsqlite.cli.screen import on_screen
-from sqsqlite.cli.signals import Terminated, end, handled_by
+from sqsqlite.cli.table import on_screen
 from sqsqlite.cli.verbs import VERBS
 from sqsqlite.errors import SQSQLiteError
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sqsqlite.cli.arguments import LengthType
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.queues import yes_option
-from sqsqlite.cli.since import LengthType
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 
 if TYPE_CHECKING:

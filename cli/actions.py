@@ -12,9 +12,9 @@ from typing import Any
 import click
 from msgspec import inspect
 
+from sqsqlite.cli.arguments import AttributeName, QueueName, told_of_fifo
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure
-from sqsqlite.cli.names import AttributeName, QueueName, told_of_fifo
 from sqsqlite.cli.options import span
 from sqsqlite.cli.shorthand import fit, load, skeleton, structure, without_none
 from sqsqlite.cli.verbs import VERBS

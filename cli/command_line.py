@@ -13,7 +13,7 @@ import click
 
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import DEFAULT_PATH
-from sqsqlite.cli.screen import on_screen, one_line
+from sqsqlite.cli.table import on_screen, one_line
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class CommandLine:
         """
         target = self.options.get("out")
         if target not in (None, "-"):
-            from sqsqlite.cli.targets import check_target
+            from sqsqlite.cli.output import check_target
 
             check_target(target, inputs)
 

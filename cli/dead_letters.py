@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqsqlite.cli.arguments import QueueName, queue_argument
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
-from sqsqlite.cli.look import how_many
 from sqsqlite.cli.message_rows import instant, peeked_row
-from sqsqlite.cli.names import QueueName, queue_argument
 from sqsqlite.cli.options import span
 from sqsqlite.cli.queues import dry_run_option, messages, target_name, yes_option
+from sqsqlite.cli.receive import how_many
 from sqsqlite.cli.table import Column, age, with_group
 from sqsqlite.cli.table import instant as short_instant
 from sqsqlite.contract.limits import SQS as LIMITS

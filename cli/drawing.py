@@ -11,8 +11,7 @@ from typing import IO, Any
 import click
 from rich.cells import cell_len, set_cell_size
 
-from sqsqlite.cli.screen import on_screen
-from sqsqlite.cli.table import Column
+from sqsqlite.cli.table import Column, on_screen
 
 _GAP = 2
 _READABLE = 20  # columns of the screen that a text keeps at least while a less important column can leave

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from sqsqlite.cli.arguments import QueueName
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, spark_options
 
 
@@ -51,7 +51,7 @@ def export(
     a snapshot and keeps the earlier ones; the column taken_at tells them apart. Spark, DuckDB and pandas read the
     folder as it is.
     """
-    from sqsqlite.cli.targets import check_folder
+    from sqsqlite.cli.output import check_folder
     from sqsqlite.contract.names import queue_name
     from sqsqlite.spark import facts_of, iso, message_rows, read_facts, write_parquet
 

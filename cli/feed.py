@@ -11,9 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
+from sqsqlite.cli.failures import PARTIAL, Failure, failure_of, put_off
 from sqsqlite.cli.message_rows import BadMessage
-from sqsqlite.cli.signals import put_off
 from sqsqlite.errors import CommitInDoubt, SQSError, SQSQLiteError
 
 if TYPE_CHECKING:

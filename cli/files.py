@@ -7,11 +7,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from sqsqlite.cli.arguments import QueueName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
-from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.options import given
-from sqsqlite.cli.screen import on_screen
+from sqsqlite.cli.table import on_screen
 
 if TYPE_CHECKING:
     from sqsqlite import Finding, Loaded

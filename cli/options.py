@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from sqsqlite.cli.screen import on_screen
+from sqsqlite.cli.table import on_screen
 from sqsqlite.contract.limits import BUSY_TIMEOUT_SECONDS, Range
 
 FORMATS = ("json", "jsonl", "table", "csv", "csv-safe", "text")

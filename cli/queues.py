@@ -1,16 +1,215 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues: list, empty, delete."""
+"""Queues: list, create, set, purge, delete."""
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqsqlite.cli.arguments import AttributeName, QueueName, queue_argument, told_of_fifo
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.names import queue_argument
+from sqsqlite.cli.failures import Failure, failure_of
+from sqsqlite.cli.options import span
 from sqsqlite.cli.table import Column, age
+from sqsqlite.contract.limits import SQS, Range
+from sqsqlite.errors import QueueNameExists
 
 if TYPE_CHECKING:
-    from sqsqlite import QueueStatistics
+    from sqsqlite import Queue, QueueStatistics
+
+
+_RECEIVES = 3  # until a message goes to the dead-letter queue, by default
+
+
+def _number(flag: str, unit: str, limit: Range, what: str) -> Callable[..., Any]:
+    return click.option(flag, type=int, metavar=unit, help=f"{what}, {span(limit)}.")
+
+
+_OPTIONS = (
+    _number(
+        "--visibility-timeout",
+        "SECONDS",
+        SQS.visibility_timeout_seconds,
+        "How long a received message is hidden",
+    ),
+    _number("--delay-seconds", "SECONDS", SQS.delay_seconds, "Before a message becomes visible"),
+    _number(
+        "--message-retention-period",
+        "SECONDS",
+        SQS.message_retention_period_seconds,
+        "How long a message is kept",
+    ),
+    _number(
+        "--receive-message-wait-time-seconds",
+        "SECONDS",
+        SQS.receive_message_wait_time_seconds,
+        "How long a receive waits by default",
+    ),
+    _number(
+        "--maximum-message-size",
+        "BYTES",
+        SQS.maximum_message_size_bytes,
+        "The longest body with its attributes",
+    ),
+    click.option(
+        "--content-based-deduplication",
+        type=click.Choice(("true", "false")),
+        help="FIFO queues: whether the body makes the deduplication id of a message that has none.",
+    ),
+    click.option(
+        "--dead-letter-queue",
+        metavar="QUEUE",
+        type=QueueName(),
+        help="The queue for messages that fail too often; it must exist.",
+    ),
+    click.option(
+        "--max-receive-count",
+        type=int,
+        metavar="COUNT",
+        help=f"How often a message is received before it goes there, {span(SQS.max_receive_count)}. "
+        f"Default: {_RECEIVES}.",
+    ),
+    click.option(
+        "-a",
+        "--attribute",
+        "attributes",
+        type=AttributeName("settable", "="),
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Any attribute by SQS's name. Repeatable.",
+    ),
+    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Repeatable."),
+)
+
+
+def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that `create` and `set` have in common."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command("create")
+@queue_argument
+@_settings
+@click.pass_obj
+def create(
+    line: CommandLine,
+    /,
+    queue: str,
+    dead_letter_queue: str | None,
+    max_receive_count: int | None,
+    **given: Any,
+) -> None:
+    r"""Make a queue, and the file if it does not exist.
+
+    \b
+      sqsqlite create orders-failed
+      sqsqlite create orders --visibility-timeout 60 --dead-letter-queue orders-failed
+      sqsqlite create invoices.fifo -a ContentBasedDeduplication=true
+
+    A queue of this name and these attributes that exists already is not an error; `sqsqlite set` changes one. One whose
+    name ends in .fifo is a FIFO queue.
+    """
+    if max_receive_count is not None and dead_letter_queue is None:
+        raise click.UsageError(
+            "--max-receive-count belongs to --dead-letter-queue: it says when messages go there"
+        )
+    tags = _pairs(given.pop("tags"), "--tag")
+    attributes = _attributes(**given)
+    if queue.endswith(".fifo"):
+        attributes.setdefault("FifoQueue", "true")
+    sqs = line.open(create=True)
+    if dead_letter_queue is not None:
+        count = _RECEIVES if max_receive_count is None else max_receive_count
+        attributes["RedrivePolicy"] = _policy(line.queue(dead_letter_queue).arn, count)
+    request = {"QueueName": queue, "Attributes": attributes, **({"tags": tags} if tags else {})}
+    try:
+        with told_of_fifo(request, "the name says which it is"):
+            sqs.client.create_queue(**request)
+    except QueueNameExists as error:
+        hint = f"hint: `sqsqlite set {queue}` changes a queue, with the same options"
+        raise Failure(f"{failure_of(error).message}\n{hint}") from error
+    line.say(f"{queue}: ready in {line.path}")
+
+
+@click.command("set")
+@queue_argument
+@_settings
+@click.pass_obj
+def set_(
+    line: CommandLine,
+    /,
+    queue: str,
+    dead_letter_queue: str | None,
+    max_receive_count: int | None,
+    **given: Any,
+) -> None:
+    r"""Change a queue's attributes and tags.
+
+    \b
+      sqsqlite set orders --visibility-timeout 60 --tag team=sales
+      sqsqlite set orders --dead-letter-queue orders-failed --max-receive-count 5
+      sqsqlite set orders -a RedrivePolicy=
+
+    Sets all attributes or, if one is refused, none; other attributes stay. An empty RedrivePolicy takes the
+    dead-letter queue away. Tags are added, or get other values.
+    """
+    tags = _pairs(given.pop("tags"), "--tag")
+    attributes = _attributes(**given)
+    if not (tags or attributes) and dead_letter_queue is None and max_receive_count is None:
+        raise click.UsageError("nothing is given that is to be set")
+    found = line.queue(queue)
+    with line.naming(found.name), line.sqs.transaction():
+        if dead_letter_queue is not None or max_receive_count is not None:
+            target = None if dead_letter_queue is None else line.queue(dead_letter_queue).arn
+            attributes["RedrivePolicy"] = _changed_policy(found, target, max_receive_count)
+        if attributes:
+            found.set_attributes(attributes)
+        if tags:
+            found.tag(tags)
+    line.say(f"{found.name}: set")
+
+
+def _changed_policy(queue: "Queue", target: str | None, count: int | None) -> str:
+    """The queue's RedrivePolicy with another target, another count, or both."""
+    text = queue.attributes.get("RedrivePolicy")
+    old = json.loads(text) if text else {}
+    target = target or old.get("deadLetterTargetArn")
+    if target is None:
+        raise click.UsageError(
+            f"--max-receive-count belongs to --dead-letter-queue, which {queue.name} has not"
+        )
+    return _policy(target, old.get("maxReceiveCount", _RECEIVES) if count is None else count)
+
+
+def _policy(target_arn: str, max_receive_count: int) -> str:
+    return json.dumps({"deadLetterTargetArn": target_arn, "maxReceiveCount": max_receive_count})
+
+
+def _attributes(attributes: tuple[str, ...], **options: int | str | None) -> dict[str, str]:
+    """By SQS's names, whichever way they were given."""
+    found = _pairs(attributes, "--attribute")
+    for option, value in options.items():
+        if value is None:
+            continue
+        name = "".join(word.capitalize() for word in option.split("_"))
+        if name in found:
+            raise click.UsageError(f"{name} is given twice: --{option.replace('_', '-')} and --attribute")
+        found[name] = str(value)
+    return found
+
+
+def _pairs(words: tuple[str, ...], flag: str) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"{word!r}: a name, = and a value are wanted", param_hint=flag)
+        pairs[name] = value
+    return pairs
+
 
 _SOURCES_SHOWN = 5
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from sqsqlite.cli.arguments import QueueName, Since, SinceType
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
-from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.options import given
 from sqsqlite.cli.report_columns import columns_of
-from sqsqlite.cli.screen import on_screen
-from sqsqlite.cli.since import Since, SinceType
 from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, spark_options
+from sqsqlite.cli.table import on_screen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -166,7 +165,7 @@ def _check_target(line: CommandLine, form: str | None, paths: Sequence[Path]) ->
     if form != "parquet":
         line.check_out(paths)
         return
-    from sqsqlite.cli.targets import check_folder
+    from sqsqlite.cli.output import check_folder
 
     folder = line.options["out"]
     if Path(folder).exists():

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqsqlite.cli.arguments import queue_argument
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure
-from sqsqlite.cli.names import queue_argument
 from sqsqlite.cli.options import span
 from sqsqlite.cli.table import Column
 from sqsqlite.contract import limits

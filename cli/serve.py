@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.failures import FAILED, Failure, failure_of
-from sqsqlite.cli.signals import handled_by
+from sqsqlite.cli.failures import FAILED, Failure, failure_of, handled_by
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 from sqsqlite.errors import SQSQLiteError
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqsqlite.cli.command_line import CommandLine, no_such_queue
-from sqsqlite.cli.failures import FAILED, Failure
-from sqsqlite.cli.signals import end, handled_by
+from sqsqlite.cli.failures import FAILED, Failure, end, handled_by
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqsqlite.cli.arguments import QueueName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
-from sqsqlite.cli.names import QueueName
 from sqsqlite.cli.queues import counts_columns, target_name
 from sqsqlite.cli.table import Column
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.command_line import CommandLine
-from sqsqlite.cli.failures import PARTIAL, Failure, failure_of
+from sqsqlite.cli.failures import PARTIAL, Failure, end, failure_of, handled_by
 from sqsqlite.cli.message_rows import received_row
 from sqsqlite.cli.receiving import Receiving
-from sqsqlite.cli.signals import end, handled_by
 from sqsqlite.errors import LeaseLost, SQSError
 
 if TYPE_CHECKING:

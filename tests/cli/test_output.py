@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.cells import cell_len
 
-from sqsqlite.cli.aws_text import text_lines
+from sqsqlite.cli.aws_output import text_lines
 from sqsqlite.cli.drawing import Drawing
 from sqsqlite.cli.output import Output
 from sqsqlite.cli.queues import counts_columns

@@ -7,7 +7,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.cli.failures import Failure
-from sqsqlite.cli.targets import check_folder, check_target
+from sqsqlite.cli.output import check_folder, check_target
 
 VERBS = [
     ("queues",),

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from sqsqlite.cli import spark_options
-from sqsqlite.cli.signals import Terminated
+from sqsqlite.cli.failures import Terminated
 
 # Slows nothing down but the moment of interest, and says that it has come.
 PROGRAM = """

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which messages a --query prints something of: those alone may be deleted after it."""
+"""`--output text` as the AWS CLI writes it, and the messages that a --query prints: only they may be deleted.
 
-from collections.abc import Mapping
+The scalars of an object stand on one line, by name, with tabs between them. Its lists and objects follow, each line led
+by their name in capitals.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -76,3 +80,49 @@ def _is_of_a_list(node: dict[str, Any]) -> bool:
         left = node["children"][0]
         return left["type"] in _ROOTS or _is_of_a_list(left)
     return node["type"] in {"subexpression", "pipe"} and _is_of_a_list(node["children"][0])
+
+
+def text_lines(value: Any, title: str = "") -> Iterator[str]:
+    """The lines of a JSON value.
+
+    Args:
+        title: what its lines are led by, in capitals; "" for none.
+    """
+    if isinstance(value, dict):
+        yield from _object_lines(value, title, sorted(name for name in value if not _has_parts(value[name])))
+    elif isinstance(value, list):
+        yield from _list_lines(value, title)
+    else:
+        yield str(value)
+
+
+def _list_lines(items: list[Any], title: str) -> Iterator[str]:
+    if any(isinstance(item, dict) for item in items):
+        # One row an object, under the same columns: a name that some lack leaves an empty place.
+        objects = [item for item in items if isinstance(item, dict)]
+        columns = sorted({name for item in objects for name in item if not _has_parts(item[name])})
+        for item in items:
+            yield from (
+                _object_lines(item, title, columns) if isinstance(item, dict) else text_lines(item, title)
+            )
+        return
+    plain = [str(item) for item in items if not _has_parts(item)]
+    if title:
+        yield from (f"{title.upper()}\t{text}" for text in plain)
+    elif plain:
+        yield "\t".join(plain)
+    for item in items:
+        if _has_parts(item):
+            yield from text_lines(item, title)
+
+
+def _object_lines(value: dict[str, Any], title: str, columns: list[str]) -> Iterator[str]:
+    cells = [str(value.get(name, "")) for name in columns]
+    if cells:
+        yield "\t".join([title.upper(), *cells] if title else cells)
+    for name in sorted(value.keys() - set(columns)):
+        yield from text_lines(value[name], name)
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, dict | list)
