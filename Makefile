@@ -29,11 +29,15 @@ help: ## Print the targets
 
 setup: $(READY) hooks ## Make .venv from the lock, with the project installed in it, and install the commit hook
 
-# In a checkout alone; hooks that were set before stay.
+# Only at the top of a checkout: an archive that was unpacked inside another repository leaves that one alone. Hooks
+# that were there before stay, and core.hooksPath would switch those in .git/hooks off.
 hooks:
-	@set -- "$$(git config core.hooksPath)"; if ! git rev-parse --git-dir >/dev/null 2>&1; then :; \
-	elif [ -z "$$1" ]; then git config core.hooksPath .githooks && echo 'Commit subjects are checked by .githooks/commit-msg'; \
-	elif [ "$$1" != .githooks ]; then echo "core.hooksPath is $$1: .githooks/commit-msg is not installed"; fi
+	@if [ -n "$$(git rev-parse --show-prefix 2>/dev/null || echo none)" ]; then exit 0; fi; \
+	path=$$(git config core.hooksPath); own=$$(git rev-parse --git-common-dir)/hooks; \
+	if [ "$$path" = .githooks ]; then :; \
+	elif [ -n "$$path" ]; then echo "core.hooksPath is $$path: .githooks/commit-msg is not installed"; \
+	elif ls "$$own" 2>/dev/null | grep -qv '\.sample$$'; then echo "$$own has hooks: .githooks/commit-msg is not installed"; \
+	else git config core.hooksPath .githooks && echo 'Commit subjects are checked by .githooks/commit-msg'; fi
 
 # PySpark comes as a source archive alone, so it has a lock of its own and is built with the setuptools of the first.
 # A Python that was upgraded or removed leaves a .venv that cannot start: made anew.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hook that checks the subjects of commits, in a real repository."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,8 +12,9 @@ from tests.packaging.checkout import ROOT
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A checkout with the Makefile's way to install the hook."""
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with the Makefile's way to install the hook, without the settings of this machine's user."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     for name, value in (("user.name", "A"), ("user.email", "a@example.org"), ("commit.gpgsign", "false")):
         subprocess.run(["git", "-C", tmp_path, "config", name, value], check=True)
@@ -37,8 +39,18 @@ def commit(repository: Path, message: str) -> tuple[int, str]:
     return made.returncode, made.stderr
 
 
-@pytest.mark.parametrize("subject", ["Fence DeleteMessage by receipt token", "x" * 60, "ü" * 60])
-def test_a_subject_of_60_characters_is_taken(repository, subject):
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "Fence DeleteMessage by receipt token",
+        "x" * 60,
+        "ü" * 60,
+        "\n# a comment of git's editor\n\nFence DeleteMessage",
+        f"Merge branch '{'x' * 60}'",
+        f'Revert "{"x" * 60}"',
+    ],
+)
+def test_a_subject_of_60_characters_is_taken_and_one_that_git_made(repository, subject):
     install(repository)
     assert commit(repository, f"{subject}\n\nWhy it was done.") == (0, "")
 
@@ -47,6 +59,7 @@ def test_a_subject_of_60_characters_is_taken(repository, subject):
     ("message", "told"),
     [
         ("x" * 61, "61 characters, 60 are allowed"),
+        (f"Merge the modules of {'x' * 40}", "61 characters, 60 are allowed"),
         ("Two lines\nof a subject", "second line of the message must be empty"),
     ],
 )
@@ -64,3 +77,25 @@ def test_hooks_that_were_set_before_stay(repository):
         ["git", "-C", repository, "config", "core.hooksPath"], capture_output=True, text=True, check=True
     )
     assert kept.stdout == "/somewhere\n"
+
+
+def test_hooks_of_ones_own_stay(repository):
+    """core.hooksPath would switch them off."""
+    (repository / ".git" / "hooks").mkdir(exist_ok=True)
+    (repository / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n")
+    assert "has hooks: .githooks/commit-msg is not installed" in install(repository)
+    assert commit(repository, "x" * 61) == (0, "")
+
+
+def test_a_folder_inside_another_repository_leaves_that_one_alone(repository):
+    unpacked = repository / "unpacked"
+    unpacked.mkdir()
+    shutil.copytree(ROOT / ".githooks", unpacked / ".githooks")
+    shutil.copy(ROOT / "Makefile", unpacked / "Makefile")
+    assert install(unpacked) == ""
+    assert commit(repository, "x" * 61) == (0, "")
+
+
+def test_a_second_setup_says_nothing(repository):
+    assert "Commit subjects are checked" in install(repository)
+    assert install(repository) == ""
