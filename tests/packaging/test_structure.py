@@ -91,6 +91,29 @@ def test_imports_point_down():
     assert [where(*arrow) for arrow in ours if RANK[room(arrow[1].name)] < RANK[room(arrow[0])]] == []
 
 
+def test_the_doors_stand_apart():
+    """They share what is below them. The endpoint and boto3 in process take a file that Python's own API has opened."""
+    doors = {"api": {"api"}, "boto": {"api", "boto"}, "serve": {"api", "serve"}, "spark": {"spark"}}
+    crossing = [
+        (module, found)
+        for module, found in all_imports()
+        if found.name.startswith("sqsqlite.")
+        and room(module) in doors
+        and room(found.name) in doors.keys() - doors[room(module)]
+    ]
+    assert [where(*arrow) for arrow in crossing] == []
+
+
+def test_statements_import_nothing_of_ours():
+    """The SQL is text. Others read it, and it reads none of them."""
+    ours = [
+        (module, found)
+        for module, found in all_imports()
+        if room(module) == "sql" and found.name.startswith("sqsqlite.") and room(found.name) != "sql"
+    ]
+    assert [where(*arrow) for arrow in ours] == []
+
+
 def test_the_commands_stand_on_public_names():
     ours = [
         (module, found)
