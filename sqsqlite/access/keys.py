@@ -103,21 +103,25 @@ class SessionToken:
     mac: bytes
 
 
-def check_account_id(account_id: str) -> None:
+def check_account_id(account_id: object) -> None:
     """Raise InvalidParameterValue if it is not twelve digits."""
-    if not _is_account_id(account_id):
+    if not isinstance(account_id, str) or not _is_account_id(account_id):
         raise InvalidParameterValue(
             f"Value {account_id} for parameter AccountId is invalid. Reason: An account is twelve digits."
         )
 
 
-def check_user_name(user_name: str) -> None:
+def check_user_name(user_name: object) -> None:
     """Raise InvalidParameterValue unless it is up to 64 letters, digits and `_+=,.@-`."""
-    if not _is_user_name(user_name):
+    if not isinstance(user_name, str) or not _is_user_name(user_name):
         raise InvalidParameterValue(
             f"Value {user_name} for parameter UserName is invalid. Reason: Up to 64 letters, digits and _+=,.@- "
             "are allowed."
         )
+
+
+def _is_within(seconds: object, allowed: Range) -> bool:
+    return isinstance(seconds, int) and seconds in allowed
 
 
 def add_key(tx: Transaction, account_id: str, user_name: str) -> NewKey:
@@ -155,7 +159,7 @@ def rotate_key(tx: Transaction, access_key_id: str, grace_seconds: int) -> NewKe
     Raises:
         InvalidParameterValue: there is no such key, the key has expired, or the grace is out of its range.
     """
-    if not GRACE_SECONDS.low <= grace_seconds <= GRACE_SECONDS.high:
+    if not _is_within(grace_seconds, GRACE_SECONDS):
         raise InvalidParameterValue(
             f"Value {grace_seconds} for parameter Grace is invalid. Reason: Must be {GRACE_SECONDS.low} to "
             f"{GRACE_SECONDS.high} seconds."
@@ -241,7 +245,7 @@ def make_session(parent_key_id: str, parent: Credentials, duration_seconds: int,
         InvalidParameterValue: the duration is out of its range.
     """
     low, high = DURATION_SECONDS.low, DURATION_SECONDS.high
-    if not low <= duration_seconds <= high:
+    if not _is_within(duration_seconds, DURATION_SECONDS):
         raise InvalidParameterValue(
             f"Value {duration_seconds} for parameter DurationSeconds is invalid. Reason: Must be {low} to {high} "
             "seconds."

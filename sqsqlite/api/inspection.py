@@ -10,7 +10,7 @@ from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.api import move_task as _move_task
 from sqsqlite.api.move_task import MoveTask
 from sqsqlite.api.settings import arn_of
-from sqsqlite.contract.limits import LOOKED_AT
+from sqsqlite.contract.limits import LOOKED_AT, Range
 from sqsqlite.contract.move_filter import HasArn, MoveFilter
 from sqsqlite.contract.names import queue_arn, queue_url
 from sqsqlite.errors import QueueDoesNotExist, ResourceNotFoundException
@@ -20,6 +20,9 @@ from sqsqlite.store.store import Store
 # Loaded when it is used: a program that sends and receives does not need it.
 if TYPE_CHECKING:
     from sqsqlite.operators.dead_letters import DeadLetter, PlannedMove
+
+# Dead letters are read page by page, so a program may ask for all of them.
+_LISTED = Range(1, 2**31 - 1)
 
 
 class QueueInspection:
@@ -148,17 +151,16 @@ class QueueInspection:
         """Look at the messages that were moved here as dead letters, in any state, the latest first.
 
         Args:
-            max_messages: 1 or more.
+            max_messages: 1 to 2**31 - 1.
             source: only those from this queue: a queue, or its name, URL or ARN. It may be deleted.
 
         Raises:
             QueueDoesNotExist: this queue was deleted, or `source` can be no queue's name.
-            ValueError: `max_messages` is less than 1.
+            ValueError: `max_messages` is another number.
         """
         from sqsqlite.operators.dead_letters import dead_letters
 
-        if max_messages < 1:
-            raise ValueError(f"max_messages={max_messages!r}: 1 or more is allowed")
+        _check_number(max_messages, _LISTED)
         arn = None if source is None else arn_of(self._store, source)
         with self._named():
             return dead_letters(self._store, self.name, LOCAL, max_messages, source=arn)
@@ -253,6 +255,6 @@ def name_missing_queue(error: QueueDoesNotExist, name: str, store: Store) -> Non
     error.add_note(f"No queue {name!r} in {store.path}")
 
 
-def _check_number(max_messages: int) -> None:
-    if max_messages not in LOOKED_AT:
-        raise ValueError(f"max_messages={max_messages!r}: {LOOKED_AT.low} to {LOOKED_AT.high:,} are allowed")
+def _check_number(max_messages: object, allowed: Range = LOOKED_AT) -> None:
+    if not isinstance(max_messages, int) or max_messages not in allowed:
+        raise ValueError(f"max_messages={max_messages!r}: {allowed.low} to {allowed.high:,} are allowed")

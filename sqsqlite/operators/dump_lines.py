@@ -149,7 +149,9 @@ class DumpReader:
             return line
         for text in self._lines:
             self.number += 1
-            if not (text if isinstance(text, Mapping) else text.strip()):
+            if not isinstance(text, str | bytes | Mapping):
+                raise self.refused(f"{type(text).__name__}: text, bytes or a mapping is allowed")
+            if not isinstance(text, Mapping) and not text.strip():
                 continue
             try:
                 found: Line = msgspec.convert(text, Line) if isinstance(text, Mapping) else decode(text)
