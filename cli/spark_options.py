@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that run Spark: their options and files, their session, and how its errors end them."""
 
+import _thread
 import logging
 import os
 import signal
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -145,9 +145,11 @@ def _ended_by_signals() -> Iterator[None]:
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
         if issubclass(what.exc_type, KeyboardInterrupt):
-            threading.Timer(_AGAIN_SECONDS, again).start()  # an exception raised here would be lost too
+            # Not a Timer, whose start waits for the thread: an exception raised in here would be lost too.
+            _thread.start_new_thread(again, ())
 
     def again() -> None:
+        time.sleep(_AGAIN_SECONDS)
         if sys.unraisablehook is lost:
             os.kill(os.getpid(), came[0])
 
