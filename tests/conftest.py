@@ -117,7 +117,7 @@ SAMPLES = {
     "test_next_look_of_an_idle_process_refuses_all_writes": {"-wal deleted", "file cut"},
     "test_queue_at_the_limit_on_file_sizes_refuses_sends_and_can_be_drained": {"3000000-100000-later"},
     "test_full_queue_opens_again_and_drains": {"FULL-another program, too"},
-    "test_a_java_that_can_t_run_spark_is_named": {"exit 3-does not run .it says nothing"},
+    "test_a_java_that_can_t_run_spark_is_named": {"exit 3-does not run .it prints nothing"},
     "test_name_of_any_characters_works_and_is_the_name_on_disk": {"like a URI", "other bytes"},
     "test_mounted_file_is_refused": {"name-plain", "symbolic link-escaped"},
     "test_file_in_the_folder_that_this_user_may_not_write_is_named": {"turn"},
