@@ -14,7 +14,14 @@ from tests.packaging.checkout import ROOT
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with the Makefile's way to install the hook, without the settings of this machine's user."""
+    if shutil.which("git") is None and not os.environ.get("CI"):
+        pytest.skip("there is no git")
+    for name in [
+        name for name in os.environ if name.startswith("GIT_")
+    ]:  # those of a hook that runs the tests
+        monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     for name, value in (("user.name", "A"), ("user.email", "a@example.org"), ("commit.gpgsign", "false")):
         subprocess.run(["git", "-C", tmp_path, "config", name, value], check=True)
@@ -59,6 +66,7 @@ def test_a_subject_of_60_characters_is_taken_and_one_that_git_made(repository, s
     ("message", "told"),
     [
         ("x" * 61, "61 characters, 60 are allowed"),
+        ("ü" * 61, "61 characters, 60 are allowed"),
         (f"Merge the modules of {'x' * 40}", "61 characters, 60 are allowed"),
         ("Two lines\nof a subject", "second line of the message must be empty"),
     ],
@@ -68,6 +76,28 @@ def test_another_message_is_refused(repository, message, told):
     code, errors = commit(repository, message)
     assert code != 0
     assert told in errors
+
+
+@pytest.mark.parametrize(
+    ("subject", "code"), [("Fence DeleteMessage by receipt token", 0), ("x" * 61, 1)], ids=["60", "61"]
+)
+@pytest.mark.parametrize(
+    "settings",
+    [(), ("core.commentChar=;",), ("commit.verbose=true",)],
+    ids=["plain", "another sign of a comment", "with the diff"],
+)
+def test_a_message_of_the_editor_is_read_without_what_git_wrote_below(repository, settings, subject, code):
+    """Git's comments follow the subject at once, and with `commit --verbose` the diff follows them."""
+    install(repository)
+    editor = repository / "editor"
+    editor.write_text(f'#!/bin/sh\n{{ printf %s "{subject}"; cat "$1"; }} >"$1.new" && mv "$1.new" "$1"\n')
+    editor.chmod(0o700)
+    subprocess.run(["git", "-C", repository, "add", "Makefile"], check=True)
+    given = [word for setting in (f"core.editor={editor}", *settings) for word in ("-c", setting)]
+    made = subprocess.run(
+        ["git", *given, "commit", "--quiet"], cwd=repository, capture_output=True, text=True, check=False
+    )
+    assert (made.returncode, "characters, 60 are allowed" in made.stderr) == (code, bool(code)), made.stderr
 
 
 def test_hooks_that_were_set_before_stay(repository):
