@@ -16,10 +16,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with the Makefile's way to install the hook, without the settings of this machine's user."""
     if shutil.which("git") is None and not os.environ.get("CI"):
         pytest.skip("there is no git")
-    for name in [
-        name for name in os.environ if name.startswith("GIT_")
-    ]:  # those of a hook that runs the tests
-        monkeypatch.delenv(name)
+    for name in list(os.environ):
+        if name.startswith("GIT_"):  # of a hook that runs the tests
+            monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
