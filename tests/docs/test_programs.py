@@ -15,7 +15,8 @@ from tests.packaging.checkout import ROOT
 
 # One for each "I want to ..." of README.md.
 USES = [ROOT / "docs" / name for name in ("jobs.md", "testing.md", "endpoint.md", "queues.md", "backlogs.md")]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "api.md", ROOT / "docs" / "transactions.md", *USES]
+REFERENCE = [ROOT / "docs" / name for name in ("api.md", "cli.md", "transactions.md")]
+PAGES = [ROOT / "README.md", *REFERENCE, *USES]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 
 
@@ -38,7 +39,7 @@ def parameters():
                 program,
                 id=f"{page.name} line {block.line}, {block.language}",
                 # Several commands or a server: dear. README.md's own are the sample of them.
-                marks=[pytest.mark.slow] if page in USES and block.language == "sh" else [],
+                marks=[pytest.mark.slow] if page.parent != ROOT and block.language == "sh" else [],
             )
 
 
