@@ -145,7 +145,10 @@ class Commits:
                 future.set_result(outcome.result)
             else:
                 future.set_exception(outcome.error)
-        # An error refers to frames that refer to these lists. It would keep the results of the other calls alive.
+        # An error refers to frames that refer to these lists and to its own entry. It would keep all results alive, and
+        # itself with its request.
+        for outcome in outcomes:
+            outcome.error = None
         submitted.clear()
         outcomes.clear()
 
