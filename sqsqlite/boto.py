@@ -13,14 +13,13 @@ import threading
 import uuid
 import weakref
 from functools import cache
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
 
 from sqsqlite.actions.dispatch import call
-from sqsqlite.actions.opening import open_store
+from sqsqlite.actions.opening import OpenOptions, check_names, open_store
 from sqsqlite.contract import shapes
 from sqsqlite.contract.names import DEFAULT_BASE_URL, DEFAULT_REGION
 from sqsqlite.errors import SQSError
-from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
 
 try:
@@ -41,20 +40,8 @@ _making = threading.Lock()  # a session of boto3's is for one thread at a time
 Answer = tuple[AWSResponse, dict[str, Any]]
 
 
-class BotoOptions(TypedDict, total=False):
-    """Those of `sqsqlite.connect`, which says what they mean."""
-
-    synchronous: str
-    compat: str
-    limits: str
-    busy_timeout: float
-    adopt: bool
-    clock: Clock | None
-    region: str
-
-
 def client(
-    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[BotoOptions]
+    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[OpenOptions]
 ) -> Any:
     """A boto3 client (`boto3.client("sqs")`) on a file of queues; `client.close()` closes the file too.
 
@@ -70,27 +57,27 @@ def client(
         StoreError, ValueError: as `sqsqlite.connect`.
         ModuleNotFoundError: boto3 is not installed.
     """
-    options = _checked("client", options, region_name)
+    options = _with_region("client", options, region_name)
     with _making:
         made = _session().client("sqs", **_settings(options))
     return _closing(made, path, options)
 
 
 def resource(
-    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[BotoOptions]
+    path: str | os.PathLike[str], *, region_name: str | None = None, **options: Unpack[OpenOptions]
 ) -> Any:
     """A boto3 service resource (`boto3.resource("sqs")`) on a file of queues.
 
     `resource.meta.client.close()` closes the file. Arguments and errors: see `client`.
     """
-    options = _checked("resource", options, region_name)
+    options = _with_region("resource", options, region_name)
     with _making:
         made = _session().resource("sqs", **_settings(options))
     _closing(made.meta.client, path, options)
     return made
 
 
-def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[BotoOptions]) -> "Attachment":
+def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> "Attachment":
     """Answer an existing client or resource from a file, until the attachment is closed.
 
     Args:
@@ -104,7 +91,7 @@ def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[BotoOpti
         ValueError: it is attached already, or an option is none of those allowed.
         StoreError: as `sqsqlite.connect`.
     """
-    options = _checked("attach", options)
+    check_names("attach", options)
     events = _events_of(target)
     if events in _attached:
         raise ValueError(f"{target!r} is attached to a file already: close that attachment first")
@@ -192,18 +179,13 @@ def _session() -> Any:
     return boto3.Session(botocore_session=Session(session_vars=silent))
 
 
-def _checked(function: str, options: BotoOptions, region_name: str | None = None) -> BotoOptions:
+def _with_region(function: str, options: OpenOptions, region_name: str | None) -> OpenOptions:
     """The options, `region_name` as the `region` among them.
 
     Raises:
-        TypeError: one is none of them; what else boto3's own functions take has no meaning for a file.
+        TypeError: an option does not exist; what else boto3's own functions take has no meaning for a file.
     """
-    allowed = BotoOptions.__annotations__
-    for name in options:
-        if name not in allowed:
-            raise TypeError(
-                f"sqsqlite.boto.{function} takes no {name!r}; its options are {', '.join(allowed)}"
-            )
+    check_names(function, options)
     if region_name is None:
         return options
     if "region" in options:
@@ -211,7 +193,7 @@ def _checked(function: str, options: BotoOptions, region_name: str | None = None
     return {**options, "region": region_name}
 
 
-def _settings(options: BotoOptions) -> dict[str, Any]:
+def _settings(options: OpenOptions) -> dict[str, Any]:
     """Arguments that leave boto3 nothing to look for; the credentials are never used, for nothing is signed."""
     return {
         "region_name": options.get("region", DEFAULT_REGION),
@@ -222,7 +204,7 @@ def _settings(options: BotoOptions) -> dict[str, Any]:
     }
 
 
-def _closing(made: Any, path: str | os.PathLike[str], options: BotoOptions) -> Any:
+def _closing(made: Any, path: str | os.PathLike[str], options: OpenOptions) -> Any:
     """Tie the client to the file and to its end."""
     attachment = attach(made, path, **options)
     close_endpoint = made.close

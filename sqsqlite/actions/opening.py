@@ -3,6 +3,7 @@
 
 import os
 import re
+from typing import TypedDict, Unpack
 
 from sqsqlite.contract import limits as quotas
 from sqsqlite.contract.names import DEFAULT_REGION
@@ -52,28 +53,57 @@ def _is_region(given: object) -> bool:
     return isinstance(given, str) and re.fullmatch(r"[a-z0-9-]+", given) is not None
 
 
-def open_store(
-    path: str | os.PathLike[str],
-    *,
-    synchronous: str = "FULL",
-    compat: str = "docs",
-    limits: str = "sqs",
-    busy_timeout: float = 30.0,
-    adopt: bool = False,
-    clock: Clock | None = None,
-    region: str = DEFAULT_REGION,
-) -> Store:
-    """Open a queue's file; `sqsqlite.connect` says what the options mean.
+class OpenOptions(TypedDict, total=False):
+    """The options of a file, at every door; `sqsqlite.connect` says what they mean."""
+
+    synchronous: str
+    compat: str
+    limits: str
+    busy_timeout: float
+    adopt: bool
+    clock: Clock | None
+    region: str
+
+
+DEFAULTS: OpenOptions = {
+    "synchronous": "FULL",
+    "compat": "docs",
+    "limits": "sqs",
+    "busy_timeout": 30.0,
+    "adopt": False,
+    "clock": None,
+    "region": DEFAULT_REGION,
+}
+
+
+def check_names(function: str, options: OpenOptions) -> None:
+    """Refuse an option that does not exist, before its file is opened or created.
 
     Raises:
-        ValueError: an option that is none of those allowed.
+        TypeError: names the options that exist.
+    """
+    for name in options:
+        if name not in DEFAULTS:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}: the options of a file are "
+                + ", ".join(DEFAULTS)
+            )
+
+
+def open_store(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:
+    """Open a file of queues; `sqsqlite.connect` says what the options mean.
+
+    Raises:
+        ValueError: an option has a value that is not allowed.
         StoreError: the file can't be used as it is.
     """
+    chosen: OpenOptions = {**DEFAULTS, **options}
+    compat, limits, region = chosen["compat"], chosen["limits"], chosen["region"]
     if compat not in COMPAT:
         raise ValueError(f"compat={compat!r}: one of {', '.join(COMPAT)} is allowed")
     if limits not in LIMITS:
         raise ValueError(f"limits={limits!r}: one of {', '.join(LIMITS)} is allowed")
-    longest = quotas.BUSY_TIMEOUT_SECONDS.high
+    busy_timeout, longest = chosen["busy_timeout"], quotas.BUSY_TIMEOUT_SECONDS.high
     if not 0 <= busy_timeout <= longest:  # false for NaN as well
         raise ValueError(f"busy_timeout={busy_timeout!r}: 0 to {longest:,} seconds (a day) are allowed")
     if not _is_region(region):
@@ -85,10 +115,10 @@ def open_store(
         table = table._replace(fifo_in_flight_count=table.fifo_in_flight_aws_count)
     return Store(
         path,
-        synchronous=synchronous,
+        synchronous=chosen["synchronous"],
         busy_timeout=busy_timeout,
-        adopt=adopt,
-        clock=clock,
+        adopt=chosen["adopt"],
+        clock=chosen["clock"],
         limits=table,
         compat=compat,
         region=region,

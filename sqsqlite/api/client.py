@@ -6,45 +6,24 @@ import os
 import secrets
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, Unpack
 
 from sqsqlite import errors
 from sqsqlite.actions.dispatch import call
-from sqsqlite.actions.opening import open_store
+from sqsqlite.actions.opening import OpenOptions, check_names, open_store
 from sqsqlite.actions.queue_rows import LOCAL, Caller
 from sqsqlite.api.paginate import Paginator
 from sqsqlite.contract import requests, shapes
-from sqsqlite.contract.names import DEFAULT_REGION
 from sqsqlite.errors import SQSError
-from sqsqlite.store.clock import Clock
 from sqsqlite.store.store import Store
 
 _PAGINATED = {"list_queues": "QueueUrls", "list_dead_letter_source_queues": "queueUrls"}
 
 
-def client(
-    path: str | os.PathLike[str],
-    *,
-    synchronous: str = "FULL",
-    compat: str = "docs",
-    limits: str = "sqs",
-    busy_timeout: float = 30.0,
-    adopt: bool = False,
-    clock: Clock | None = None,
-    region: str = DEFAULT_REGION,
-) -> "Client":
+def client(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> "Client":
     """A boto3-shaped client on a file of queues. Options and errors are those of `sqsqlite.connect`."""
-    store = open_store(
-        path,
-        synchronous=synchronous,
-        compat=compat,
-        limits=limits,
-        busy_timeout=busy_timeout,
-        adopt=adopt,
-        clock=clock,
-        region=region,
-    )
-    return Client(store, owns_store=True)
+    check_names("client", options)
+    return Client(open_store(path, **options), owns_store=True)
 
 
 class Exceptions:

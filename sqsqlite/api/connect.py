@@ -5,12 +5,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from sqsqlite.actions.opening import open_store
+from sqsqlite.actions.opening import OpenOptions, check_names, open_store
 from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.api.file import OpenFile
-from sqsqlite.contract.names import DEFAULT_REGION, queue_name
+from sqsqlite.contract.names import queue_name
 from sqsqlite.errors import (
     InvalidAttributeName,
     InvalidParameterValue,
@@ -19,7 +19,6 @@ from sqsqlite.errors import (
     SQSError,
     StoreError,
 )
-from sqsqlite.store.clock import Clock
 from sqsqlite.store.used_up import raise_used_up
 
 # Loaded by `connect`, or by the method that needs it after `SQS.open`.
@@ -34,49 +33,31 @@ if TYPE_CHECKING:
     from sqsqlite.operators.statistics import QueueStatistics
 
 
-class OpenOptions(TypedDict, total=False):
-    """The keyword arguments of `connect`, which describes them."""
-
-    synchronous: str
-    compat: str
-    limits: str
-    busy_timeout: float
-    adopt: bool
-    clock: Clock | None
-    region: str
-
-
-def connect(
-    path: str | os.PathLike[str],
-    *,
-    synchronous: str = "FULL",
-    compat: str = "docs",
-    limits: str = "sqs",
-    busy_timeout: float = 30.0,
-    adopt: bool = False,
-    clock: Clock | None = None,
-    region: str = DEFAULT_REGION,
-) -> "SQS":
+def connect(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> "SQS":
     """Open a file of queues, or create it. Any number of threads and processes may use it at once.
 
     Args:
         path: the file. Next to it are `-wal` and `-shm` (SQLite's) and a folder `-sqs` (locks and wake-ups).
-        synchronous: "FULL": what was answered survives power loss. "NORMAL": survives a kill of the process, but the
-            last commits may be lost at power loss; much faster one by one. "OFF": for tests: nothing is synced, and
-            a power loss can destroy the file. "EXTRA": the same as "FULL", since the file is in WAL mode.
-        compat: "docs": an expired or replaced receipt handle is an error. "aws": as softly as Amazon's standard
-            queues treat it today.
-        limits: "sqs": Amazon's. "native": without the limits that exist for Amazon's sake (delay over 15 minutes, body
-            size, batches over 10).
-        busy_timeout: 0 to 86,400 s (a day) to wait for other writers before `errors.Busy`.
+        synchronous: what survives when a call has returned. "FULL" (the default): everything, power loss included.
+            "NORMAL": everything if the process is killed; the last commits may be lost at power loss; much faster one
+            by one. "OFF": for tests: nothing is synced, and a power loss can destroy the file. "EXTRA": the same as
+            "FULL", since the file is in WAL mode.
+        compat: "docs" (the default): an expired or replaced receipt handle is an error. "aws": as softly as Amazon's
+            standard queues treat it today.
+        limits: "sqs" (the default): Amazon's. "native": without the limits that exist for Amazon's sake (delay over 15
+            minutes, body size, batches over 10).
+        busy_timeout: 0 to 86,400 s (a day) to wait for other writers before `errors.Busy`. Default: 30.
         adopt: put the queue's tables into a SQLite file that holds the application's own; those stay as they are.
+            Default: False, such a file is refused.
         clock: for tests: an object with `now_ms()` and `wait(event, until_ms)`, such as `sqsqlite.ManualClock`.
-        region: what ARNs say: lower-case letters, digits and hyphens.
+        region: what ARNs say: lower-case letters, digits and hyphens. Default: "us-east-1".
 
     Raises:
         StoreError: its subclass says what is wrong with the file.
+        TypeError: an option does not exist.
         ValueError: an option has a value that is not allowed.
     """
+    check_names("connect", options)
     # A program that gives up its rights or its descriptors after this imports nothing later.
     try:
         import sqsqlite.api.queue
@@ -84,16 +65,7 @@ def connect(
     except OSError as error:
         raise_used_up(error, Path(path))
         raise
-    return SQS.open(
-        path,
-        synchronous=synchronous,
-        compat=compat,
-        limits=limits,
-        busy_timeout=busy_timeout,
-        adopt=adopt,
-        clock=clock,
-        region=region,
-    )
+    return SQS.open(path, **options)
 
 
 class SQS(OpenFile):
@@ -106,8 +78,9 @@ class SQS(OpenFile):
         For programs that make one or two calls and end, such as commands.
 
         Raises:
-            StoreError, ValueError: as `connect`.
+            StoreError, TypeError, ValueError: as `connect`.
         """
+        check_names("open", options)
         return cls(open_store(path, **options))
 
     def send(
