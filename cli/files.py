@@ -75,7 +75,7 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
       sqsqlite check --set-aside damaged.jsonl
 
     Runs SQLite's own checks, then checks queues, messages, leases and counts against each other. The file may be in
-    use. Prints a line for each finding, with what to do about it, and exits with 1 if there is one.
+    use, and is only read. Prints a line for each finding, with what to do about it, and exits with 1 if there is one.
 
     --set-aside writes each damaged message to FILE, as JSON lines with what can be read of it, bytes in Base64. It
     syncs FILE, then deletes the messages. Where pages of the file are damaged it changes nothing.
@@ -90,10 +90,13 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
 
 
 def _check(line: CommandLine, *, quick: bool, bodies: bool) -> "list[Finding]":
+    path = _existing(line)
+    from sqsqlite import check as check_file  # only reads: a backup stays as it is
+
     progress = line.progress()
     try:
-        return line.sqs.check(
-            quick=quick, bodies=bodies, progress=lambda step: progress.draw(f"checking: {step}")
+        return check_file(
+            path, quick=quick, bodies=bodies, progress=lambda step: progress.draw(f"checking: {step}")
         )
     finally:
         progress.clear()

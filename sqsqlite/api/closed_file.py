@@ -9,14 +9,14 @@ from pathlib import Path
 
 from sqsqlite.access.key_file import KeyFile
 from sqsqlite.access.keys import Session, make_session
-from sqsqlite.actions.opening import LIMITS, open_store
-from sqsqlite.api.file import Line, OpenFile
-from sqsqlite.errors import CannotOpen, Corrupt, NotADatabase
+from sqsqlite.actions.opening import LIMITS
+from sqsqlite.api.file import Line
 from sqsqlite.operators import backup as backups
-from sqsqlite.operators.check import RESTORE, Finding
+from sqsqlite.operators.check import Finding, check_closed
 from sqsqlite.operators.load import Loaded, examine
 from sqsqlite.sql import schema
 from sqsqlite.store import migrate
+from sqsqlite.store.create import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def upgrade(
         NotAdopted: it has no queues.
         TargetExists, DiskFull: the backup could not be made, and nothing was changed.
     """
-    return migrate.upgrade(Path(path), dry_run=dry_run, backup=backup, busy_timeout=busy_timeout)
+    return migrate.upgrade(named(path), dry_run=dry_run, backup=backup, busy_timeout=busy_timeout)
 
 
 def schema_state(path: str | os.PathLike[str]) -> SchemaState:
@@ -83,7 +83,7 @@ def schema_state(path: str | os.PathLike[str]) -> SchemaState:
         NotAdopted: it has no queues.
         StoreError: it can't be opened.
     """
-    path = Path(path)
+    path = named(path)
     version = migrate.current(path)
     return SchemaState(path, version, schema.SCHEMA_VERSION, tuple(migrate.check(path)))
 
@@ -97,22 +97,17 @@ def check(
 ) -> list[Finding]:
     """Check a file for damage, also one that is too damaged to be opened: that is a finding too.
 
-    The file is opened as `connect` opens it: you must be able to write it, and a backup is switched to WAL. `restore`
-    checks a backup without changing it.
+    The file is only read, so a backup stays as it is, and you need not be able to write it.
 
     Args: as `SQS.check`.
 
     Raises:
-        CannotOpen: the file does not exist.
-        StoreError: the file can't be opened, and not because of damage.
+        CannotOpen: the file does not exist, or the system refuses to open it.
+        ReadOnlyFile: the file is in use or was, and you may not write the folder; a backup has no such need.
+        NotAdopted: a SQLite database without queues.
+        SchemaTooOld, SchemaTooNew: the file is of another version's schema.
     """
-    if not Path(path).is_file() or not Path(path).stat().st_size:
-        raise CannotOpen(f"{path}: there is no such file, or it is empty")
-    try:
-        with OpenFile(open_store(path)) as opened:
-            return opened.check(quick=quick, bodies=bodies, progress=progress)
-    except (Corrupt, NotADatabase) as error:
-        return [Finding(str(error), RESTORE)]
+    return check_closed(path, quick=quick, bodies=bodies, progress=progress or (lambda _: None))
 
 
 def check_dump(lines: Iterable[Line], *, limits: str = "sqs") -> Loaded:

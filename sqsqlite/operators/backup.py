@@ -6,17 +6,16 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqsqlite.errors import CannotOpen, Corrupt, NotAdopted, SchemaTooNew
+from sqsqlite.errors import Corrupt, SchemaTooNew
 from sqsqlite.sql import file as sql
 from sqsqlite.sql import schema
 from sqsqlite.sql.operators import RENEW_COPY
 from sqsqlite.store import create, migrate
 from sqsqlite.store.backup import check_target, copy_to
-from sqsqlite.store.connections import connect, disconnect
+from sqsqlite.store.closed import reading
 from sqsqlite.store.damage import findings
-from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.driver import Connection
 from sqsqlite.store.meta import schema_version
-from sqsqlite.store.translate import translate
 
 if TYPE_CHECKING:
     from sqsqlite.store.store import Store
@@ -40,7 +39,7 @@ def backup(store: "Store", target: str | os.PathLike[str], *, replace: bool = Fa
         MissingFolder, DiskFull, InputOutputError: see `errors`.
     """
     with store.file.readers.lent() as connection:
-        return copy_to(connection, store.path, Path(target), replace=replace)
+        return copy_to(connection, store.path, create.named(target), replace=replace)
 
 
 def restore(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
@@ -61,24 +60,15 @@ def restore(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> i
         NotAdopted, NotADatabase, CannotOpen: `source` is not a backup of queues.
         SchemaTooNew: a newer SQSQLite made it.
     """
-    source, target = Path(source), Path(target)
-    if not source.is_file():
-        raise CannotOpen(f"{source}: this file does not exist")
-    check_target(source, target, replace=False)
-    connection = connect(source, synchronous="FULL", busy_timeout=5.0, mode="ro")
-    try:
+    source, target = create.resolved(source), create.named(target)
+    with reading(source, keep_wal=True) as connection:
+        check_target(source, target, replace=False)
         version = _check_backup(connection, source)
         return copy_to(connection, source, target, finish=lambda copy: _renew(copy, version))
-    except dbapi.Error as error:
-        raise translate(error, source) from error
-    finally:
-        disconnect(connection, source)
 
 
 def _check_backup(connection: Connection, source: Path) -> int:
     """Check that the backup is sound, and return its schema version."""
-    if not create.is_ours(connection):
-        raise NotAdopted(f"{source}: a SQLite database without queues")
     if damage := findings(connection, "integrity_check", 1):
         raise Corrupt(f"{source}: the backup is damaged: {damage[0]}")
     version = schema_version(connection, source)

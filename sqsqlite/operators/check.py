@@ -14,10 +14,11 @@ from sqsqlite.actions import damaged as actions
 from sqsqlite.actions.damaged import check_message
 from sqsqlite.actions.queue_rows import StoredMessage
 from sqsqlite.contract.digests import md5_of_body
-from sqsqlite.errors import CannotOpen, Corrupt, TargetExists
+from sqsqlite.errors import CannotOpen, Corrupt, NotADatabase, TargetExists
 from sqsqlite.sql import file as sql
 from sqsqlite.sql import operators as find
-from sqsqlite.store import migrate
+from sqsqlite.store import meta, migrate
+from sqsqlite.store.closed import reading
 from sqsqlite.store.damage import findings, undecoded
 from sqsqlite.store.driver import dbapi
 from sqsqlite.store.translate import CORRUPT, primary_code
@@ -194,14 +195,38 @@ def check(
     Returns:
         An empty list for a sound file. If SQLite finds damaged pages, the rows are not checked.
     """
-    findings: list[Finding] = []
     with store.reading() as snapshot:
-        try:
-            findings.extend(_findings(snapshot.connection, snapshot.now_ms, quick, bodies, progress))
-        except dbapi.Error as error:
-            if primary_code(error) != CORRUPT:
-                raise
-            findings.append(Finding(f"SQLite: {error}", RESTORE))
+        return _check(snapshot.connection, snapshot.now_ms, quick, bodies, progress)
+
+
+def check_closed(
+    path: str | os.PathLike[str], *, quick: bool, bodies: bool, progress: Callable[[str], None]
+) -> list[Finding]:
+    """The same for a file that is not open here, or is too damaged to be opened. The file is only read.
+
+    Raises:
+        SchemaTooOld, SchemaTooNew: the file is of another version's schema.
+        StoreError: the file can't be read, and not because of damage.
+    """
+    try:
+        with reading(path) as connection:
+            connection.execute("BEGIN")
+            meta.check_version(connection, Path(path))
+            return _check(connection, meta.now_ms(connection), quick, bodies, progress)
+    except (Corrupt, NotADatabase) as error:
+        return [Finding(str(error), RESTORE)]
+
+
+def _check(
+    connection: "Connection", now_ms: int, quick: bool, bodies: bool, progress: Callable[[str], None]
+) -> list[Finding]:
+    findings: list[Finding] = []
+    try:
+        findings.extend(_findings(connection, now_ms, quick, bodies, progress))
+    except dbapi.Error as error:
+        if primary_code(error) != CORRUPT:
+            raise
+        findings.append(Finding(f"SQLite: {error}", RESTORE))
     return findings
 
 

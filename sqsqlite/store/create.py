@@ -134,6 +134,27 @@ AUTO_VACUUM = 2  # incremental: a purge can give its space back to the disk with
 SMALLEST_FILE_BYTES = 512
 
 
+def named(path: str | os.PathLike[str]) -> Path:
+    """The path that an argument gives.
+
+    Raises:
+        ValueError: it is empty, ":memory:" or holds a NUL character.
+    """
+    name = os.fspath(path)
+    if isinstance(name, bytes):
+        name = os.fsdecode(name)
+    if name == ":memory:" or not name:
+        raise ValueError(f"path={name!r}: a queue lives in a file; a path is needed")
+    if "\0" in name:
+        raise ValueError(f"path={name!r}: a path holds no NUL character")
+    return Path(name)
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The absolute path without symbolic links, which the files next to it are named after. Raises as `named`."""
+    return Path(os.path.realpath(named(path)))
+
+
 def check_path(path: Path) -> None:
     """Refuse what cannot become a queue's file, or has other names, before SQLite touches it.
 
@@ -143,30 +164,40 @@ def check_path(path: Path) -> None:
         NotADatabase: the file holds something else than a SQLite database.
         CannotOpen: the system refuses to open it for another reason.
     """
+    exists = check_kind(path)
+    if exists and not os.access(path, os.R_OK | os.W_OK):
+        raise ReadOnlyFile(f"{path}: this user may not write the file")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ReadOnlyFile(f"{path}: this user may not write the folder {path.parent}, where the WAL goes")
+    check(path)
+
+
+def check_kind(path: Path) -> bool:
+    """Refuse what cannot be a SQLite database. Returns whether the file exists.
+
+    Raises:
+        MissingFolder, NotADatabase, CannotOpen: as `check_path`.
+    """
     try:
-        _check_path(path)
+        return _check_kind(path)
     except PermissionError as error:
         raise CannotOpen(
             f"{path}: this user may not look into {path.parent}, or not pass through to it"
         ) from error
 
 
-def _check_path(path: Path) -> None:
-    folder = path.parent
-    if not folder.is_dir():
-        raise MissingFolder(f"{path}: there is no folder {folder}")
+def _check_kind(path: Path) -> bool:
+    if not path.parent.is_dir():
+        raise MissingFolder(f"{path}: there is no folder {path.parent}")
     if path.is_dir():
         raise CannotOpen(f"{path}: is a folder, not a file")
-    if path.exists():
-        if not path.is_file():
-            raise CannotOpen(f"{path}: is not a regular file")
-        if 0 < (size_bytes := path.stat().st_size) < SMALLEST_FILE_BYTES:
-            raise NotADatabase(f"{path}: {size_bytes} bytes, so the file is not a SQLite database")
-        if not os.access(path, os.R_OK | os.W_OK):
-            raise ReadOnlyFile(f"{path}: this user may not write the file")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ReadOnlyFile(f"{path}: this user may not write the folder {folder}, where the WAL goes")
-    check(path)
+    if not path.exists():
+        return False
+    if not path.is_file():
+        raise CannotOpen(f"{path}: is not a regular file")
+    if 0 < (size_bytes := path.stat().st_size) < SMALLEST_FILE_BYTES:
+        raise NotADatabase(f"{path}: {size_bytes} bytes, so the file is not a SQLite database")
+    return True
 
 
 def refused(path: Path, error: OSError) -> StoreError:

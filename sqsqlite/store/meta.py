@@ -137,6 +137,15 @@ def clock_of(meta: Meta) -> Clock | None:
     return None
 
 
+def now_ms(connection: Connection) -> int:
+    """What a file's clock shows that may have no offset of this boot: for reading a file that is not open."""
+    facts = read(connection)
+    clock = clock_of(facts)
+    if clock is not None:
+        return clock.now_ms()
+    return max(time.time_ns() // 1_000_000, last_instant(connection, facts))
+
+
 def set_clock(connection: Connection) -> Clock:
     """Set the offset of the file's clock, at the first open after a boot. The caller holds the turn.
 

@@ -5,24 +5,20 @@ Alembic runs the revisions under `migrations/`, revision 0002 leading to schema 
 version alone and loads nothing of this.
 """
 
-import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqsqlite.errors import NotAdopted, SchemaTooNew
+from sqsqlite.errors import SchemaTooNew
 from sqsqlite.sql import schema
 from sqsqlite.sql.operators import LIST_SCHEMA_OBJECTS
 from sqsqlite.store import create
 from sqsqlite.store.backup import alone, copy_to
-from sqsqlite.store.connections import connect, disconnect
+from sqsqlite.store.closed import reading
 from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.meta import schema_version
-from sqsqlite.store.translate import translate
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -63,8 +59,8 @@ def current(path: Path) -> int:
         NotAdopted: a database without queues.
         StoreError: not to be opened.
     """
-    with _opened(path) as connection:
-        return _version(connection, path)
+    with reading(path) as connection:
+        return schema_version(connection, path)
 
 
 def check(path: Path) -> list[str]:
@@ -72,8 +68,8 @@ def check(path: Path) -> list[str]:
 
     Raises: as `current`.
     """
-    with _opened(path) as connection:
-        version = _version(connection, path)
+    with reading(path) as connection:
+        version = schema_version(connection, path)
         if version < schema.SCHEMA_VERSION:
             return [f"schema version {version}, needed is {schema.SCHEMA_VERSION}: run `sqsqlite db upgrade`"]
         if version > schema.SCHEMA_VERSION:
@@ -133,13 +129,12 @@ def upgrade(
         NotAdopted: it holds no queues.
         TargetExists, DiskFull: the backup could not be made, nothing was changed.
     """
-    path = Path(
-        os.path.realpath(path)
-    )  # the locks next to it are named after the file, not after a link to it
-    with _opened(path) as connection:
+    path = create.resolved(path)  # the locks next to it are named after the file, not after a link to it
+    with reading(path) as connection:
         version, steps = _plan(connection, path, scripts)
     if dry_run or not steps:
         return Upgrade(path, version, steps, None)
+    create.check_path(path)
     with alone(path, busy_timeout) as connection:
         # Another process may have been faster while this one waited for the turn.
         version, steps = _plan(connection, path, scripts)
@@ -195,7 +190,7 @@ def pending(version: int, scripts: Path | None = None) -> tuple[Migration, ...]:
 
 
 def _plan(connection: Connection, path: Path, scripts: Path | None) -> tuple[int, tuple[Migration, ...]]:
-    version = _version(connection, path)
+    version = schema_version(connection, path)
     try:
         return version, pending(version, scripts)
     except SchemaTooNew as error:
@@ -211,21 +206,3 @@ def _config(scripts: Path | None) -> "Config":
     config = Config()
     config.set_main_option("script_location", folder.replace("%", "%%"))  # `%` begins a variable there
     return config
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Connection]:
-    create.check_path(Path(os.path.realpath(path)))
-    connection = connect(path, synchronous="FULL", busy_timeout=5.0)
-    try:
-        yield connection
-    except dbapi.Error as error:
-        raise translate(error, path) from error
-    finally:
-        disconnect(connection, path)
-
-
-def _version(connection: Connection, path: Path) -> int:
-    if not create.is_ours(connection):
-        raise NotAdopted(f"{path}: a SQLite database without queues")
-    return schema_version(connection, path)

@@ -47,7 +47,7 @@ def open_file(
     if synchronous not in LEVELS:
         raise ValueError(f"synchronous={synchronous!r}: one of {', '.join(LEVELS)} is allowed")
     driver.check_version()
-    opening = _Opening(_resolved(path), synchronous, busy_timeout, adopt, clock)
+    opening = _Opening(create.resolved(path), synchronous, busy_timeout, adopt, clock)
     try:
         create.check_path(opening.path)
         facts, file_clock = opening.open_in_room()
@@ -138,14 +138,3 @@ class _Opening:
             raise translate(error, self.path) from error
         finally:
             disconnect(connection, self.path)
-
-
-def _resolved(path: str | os.PathLike[str]) -> Path:
-    name = os.fspath(path)
-    if isinstance(name, bytes):
-        name = os.fsdecode(name)
-    if name == ":memory:" or not name:
-        raise ValueError(f"path={name!r}: a queue lives in a file; a path is needed")
-    if "\0" in name:
-        raise ValueError(f"path={name!r}: a path holds no NUL character")
-    return Path(os.path.realpath(name))
