@@ -13,7 +13,7 @@ import base64
 import hmac
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqsqlite.contract.limits import Range
@@ -64,7 +64,7 @@ class Credentials:
 
     account_id: str
     user_name: str
-    secret_access_key: str
+    secret_access_key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class Session:
     """Temporary credentials. `expires_at`: seconds since 1970 UTC."""
 
     access_key_id: str
-    secret_access_key: str
-    token: str
+    secret_access_key: str = field(repr=False)
+    token: str = field(repr=False)
     expires_at: int
 
 

@@ -162,11 +162,19 @@ def _receive(
 
 
 def tell(store: Store, request: Any, response: Any, error: Exception | None, seconds: float) -> None:
-    """Tell the observers of an operation that is over."""
+    """Tell the observers of an operation that is over.
+
+    What an observer raises is logged: raised here, it would make a committed send look like one that failed.
+    """
     if store.observers:
         event = Event(type(request).action, request, response, error, seconds)
         for observe in store.observers:
-            observe(event)
+            try:
+                observe(event)
+            except Exception:
+                import logging
+
+                logging.getLogger("sqsqlite").exception("an observer of %s failed", event.action)
 
 
 def execute_read(store: Store, request: Any, caller: Caller, connection: Connection | None = None) -> Any:

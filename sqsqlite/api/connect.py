@@ -218,10 +218,11 @@ class SQS(OpenFile):
         return Queue(self._store, name)
 
     def queue(self, name: str) -> "Queue":
-        """An existing queue by name, URL or ARN.
+        """An existing queue by name, URL or ARN. It is one of account 000000000000; `client` reaches the others.
 
         Raises:
-            QueueDoesNotExist: no queue has this name. A note on the error names queue and file.
+            QueueDoesNotExist: no queue has this name, or the URL or ARN names another account. A note on the error
+                names queue and file.
             ParamValidationError: `name` is not a text.
         """
         from sqsqlite.actions.dispatch import call
@@ -231,11 +232,14 @@ class SQS(OpenFile):
 
         try:
             account_id, plain = _account_and_name(name)
-            owner = account_id or LOCAL.account_id
-            call(self._store, requests.GetQueueUrl, {"QueueName": plain, "QueueOwnerAWSAccountId": owner})
+            call(
+                self._store, requests.GetQueueUrl, {"QueueName": plain, "QueueOwnerAWSAccountId": account_id}
+            )
         except QueueDoesNotExist as error:
             name_missing_queue(error, name, self._store)
             raise
+        if account_id != LOCAL.account_id:
+            raise QueueDoesNotExist(f"{name!r} is a queue of account {account_id}: use `client` for it.")
         return Queue(self._store, plain)
 
     def queues(self, prefix: str = "") -> "list[Queue]":
@@ -329,6 +333,7 @@ class SQS(OpenFile):
         return Client(self._store)
 
 
-def _account_and_name(given: Any) -> tuple[str | None, Any]:
+def _account_and_name(given: Any) -> tuple[str, Any]:
     """Any value but a text stays as it is: the request refuses it, as CreateQueue's does."""
-    return queue_name(given) if isinstance(given, str) else (None, given)
+    account_id, name = queue_name(given) if isinstance(given, str) else (None, given)
+    return account_id or LOCAL.account_id, name

@@ -13,6 +13,9 @@ import pytest
 
 import sqsqlite
 from sqsqlite import ManualClock, errors
+from sqsqlite.actions.dispatch import call
+from sqsqlite.actions.queue_rows import Caller
+from sqsqlite.contract import requests
 
 
 @pytest.fixture
@@ -109,6 +112,29 @@ def test_a_queue_is_found_by_name_url_and_arn(open_file, queue):
         open_file.queue("nobody")
     with pytest.raises(errors.QueueDoesNotExist):
         open_file.queue(queue.arn.replace("000000000000", "111111111111"))
+
+
+def test_the_queue_of_another_account_is_not_taken_for_ones_own(open_file, queue):
+    """A key of the endpoint made it. Its URL found the queue of the same name in account 000000000000."""
+    call(open_file._store, requests.CreateQueue, {"QueueName": "orders"}, Caller("111111111111"))
+    for address in (queue.url, queue.arn):
+        with pytest.raises(
+            errors.QueueDoesNotExist, match="is a queue of account 111111111111: use `client`"
+        ):
+            open_file.queue(address.replace("000000000000", "111111111111"))
+
+
+def test_an_observer_that_fails_fails_no_operation(open_file, queue, caplog):
+    def fail(event):
+        raise RuntimeError(event.action)
+
+    open_file._store.observers += [fail]
+    queue.send("kept")
+    assert [message.body for message in queue.receive()] == ["kept"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "an observer of SendMessage failed",
+        "an observer of ReceiveMessage failed",
+    ]
 
 
 def test_a_missing_queue_is_named_in_a_note(open_file, queue, tmp_path):

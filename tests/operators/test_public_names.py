@@ -188,6 +188,7 @@ def test_keys_are_made_listed_rotated_and_removed(sqs):
     keys = sqs.keys
     made = keys.add(ACCOUNT, "worker")
     assert made.secret_access_key
+    assert made.secret_access_key not in repr(made)  # which logs and tracebacks show
     [listed] = keys.list()
     assert (listed.access_key_id, listed.account_id, listed.user_name) == (
         made.access_key_id,
@@ -210,6 +211,8 @@ def test_a_session_of_a_key_in_a_key_file(tmp_path):
     session = sqsqlite.key_file_session(path, "SHOPKEY", 900)
     assert session is not None
     assert session.token
+    assert session.token not in repr(session)
+    assert session.secret_access_key not in repr(session)
     assert sqsqlite.key_file_session(path, "NOBODY") is None
 
 
