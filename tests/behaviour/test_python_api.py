@@ -402,9 +402,9 @@ def test_an_attribute_is_set_to_something(queue):
 
 @pytest.mark.parametrize("name", [None, 7, b"orders", ["orders"]], ids=repr)
 def test_a_name_that_is_no_text_is_refused_alike(open_file, name):
-    for call in (open_file.queue, open_file.create_queue):
+    for method in (open_file.queue, open_file.create_queue):
         with pytest.raises(errors.ParamValidationError, match="parameter QueueName, value: "):
-            call(name)
+            method(name)
 
 
 def test_attributes_are_set_by_the_keywords_of_create_queue_too(open_file, queue):
