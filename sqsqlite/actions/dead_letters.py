@@ -9,11 +9,11 @@ which most have NULL.
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
-from uuid import UUID
 
 import msgspec
 
 from sqsqlite.actions import damaged, groups, queue_rows
+from sqsqlite.actions.messages import uuid_text
 from sqsqlite.actions.queue_rows import Claim, QueueRow, find_queue
 from sqsqlite.contract import queue_attributes as attributes
 from sqsqlite.contract.names import queue_arn
@@ -122,7 +122,7 @@ def move_fifo(tx: "Transaction", source: QueueRow, target: QueueRow, exhausted: 
             "dead_letter_epoch_id": target.epoch_id,
             "group_key": groups.join_anywhere(tx, target, group_id, found.id),
             "sent_at": tx.now_ms if reset else found.sent_at,
-            "deduplication_id": None if message_id is None else str(UUID(bytes=message_id)),
+            "deduplication_id": None if message_id is None else uuid_text(message_id),
         }
         tx.execute(fifo_sql.MOVE_TO_FIFO_DEAD_LETTER_QUEUE, row)
         _note(tx, source, target, found.id, found.receive_count)

@@ -3,9 +3,9 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID
 
 from sqsqlite.actions import dead_letters, fair, groups
+from sqsqlite.actions.messages import uuid_text
 from sqsqlite.actions.queue_rows import QueueRow, find_queue
 from sqsqlite.sql import messages as sql
 from sqsqlite.sql.operators import BEGIN_SEQUENCE, INSERT_LOADED_LEASE, RAISE_SEQUENCE
@@ -107,7 +107,7 @@ def _place(tx: "Transaction", queue: QueueRow, one: LoadedMessage) -> tuple[int,
         return fair_turn, None, None
     assert message.group_id is not None
     group_key = groups.join(tx, queue, message.group_id, one.visible_at or tx.now_ms)
-    return 0, group_key, message.deduplication_id or str(UUID(bytes=one.message_id))
+    return 0, group_key, message.deduplication_id or uuid_text(one.message_id)
 
 
 def _note_sources(tx: "Transaction", queue: QueueRow, first: int, loaded: Sequence[LoadedMessage]) -> None:

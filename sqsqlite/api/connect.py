@@ -60,6 +60,8 @@ def connect(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> "SQ
     check_names("connect", options)
     # A program that gives up its rights or its descriptors after this imports nothing later.
     try:
+        import socket  # noqa: F401
+
         import sqsqlite.api.queue
         import sqsqlite.operators.statistics  # noqa: F401
     except OSError as error:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from sqsqlite.actions.messages import sequence_number, uuid_text
-from sqsqlite.actions.queue_rows import Received
-from sqsqlite.actions.receive import Found
 from sqsqlite.contract import requests
-from sqsqlite.contract.message_attributes import MessageAttributeValue
-from sqsqlite.contract.receipts import Sealer
 from sqsqlite.errors import LeaseLost
 
+# A program that only sends loads no receiving.
 if TYPE_CHECKING:
     from sqlalchemy import Connection as SQLAlchemyConnection
     from sqlalchemy.orm import Session
+
+    from sqsqlite.actions.queue_rows import Received
+    from sqsqlite.actions.receive import Found
+    from sqsqlite.contract.message_attributes import MessageAttributeValue
+    from sqsqlite.contract.receipts import Sealer
 
     CallersTransaction = (
         SQLAlchemyConnection | Session
@@ -70,7 +72,7 @@ class Message:
         "trace_header",
     )
 
-    def __init__(self, call: Callable[..., Any], found: Found, one: Received, sealer: Sealer) -> None:
+    def __init__(self, call: Callable[..., Any], found: "Found", one: "Received", sealer: "Sealer") -> None:
         lease, message, queue = one.claim, one.message, found.queue
         self._call = call  # the queue's: it adds the queue to a request
         self.body = message.body
@@ -136,7 +138,7 @@ class Message:
         )
 
 
-def _python_value(value: MessageAttributeValue) -> str | int | Decimal | bytes:
+def _python_value(value: "MessageAttributeValue") -> str | int | Decimal | bytes:
     if value.binary_value is not None:
         return value.binary_value
     text = value.string_value or ""

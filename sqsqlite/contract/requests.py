@@ -26,7 +26,6 @@ from sqsqlite.contract.parameters import (
     check_tags,
     missing,
 )
-from sqsqlite.contract.policy_permissions import check_permission
 from sqsqlite.errors import (
     BatchRequestTooLong,
     InvalidAttributeName,
@@ -208,6 +207,8 @@ class AddPermission(QueueRequest, frozen=True, kw_only=True):
     def check(self, limits: Limits) -> None:
         super().check(limits)
         check_label(self.label, limits)
+        from sqsqlite.contract.policy_permissions import check_permission  # a send loads no policies
+
         check_permission(self.aws_account_ids, self.actions, limits)
 
 

@@ -9,13 +9,12 @@ due instant or its own deadline, never by interval.
 
 import contextlib
 import os
-import socket
 import struct
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store.beside import share_socket
@@ -23,6 +22,9 @@ from sqsqlite.store.clock import Waitable
 from sqsqlite.store.file import File
 from sqsqlite.store.interrupts import Signal, refuse_handlers
 from sqsqlite.store.used_up import NO_LINK
+
+if TYPE_CHECKING:
+    from socket import socket
 
 # Seconds between two looks at data_version: as the safety net, and where it is all there is.
 SAFETY_NET = 0.05
@@ -72,11 +74,11 @@ class Waker:
         self._waiters: dict[int, list[Waiter]] = {}
         self._present = Signal()
         self._thread: threading.Thread | None = None
-        self._socket: socket.socket | None = None
+        self._socket: socket | None = None
         self._address: Path | None = None
         self._peers: list[str] = []
         self._folder_seen = -1
-        self._sender: socket.socket | None = None
+        self._sender: socket | None = None
         self._closed = False
 
     # --- waiting
@@ -88,7 +90,7 @@ class Waker:
         """
         with self._lock:
             self._waiters.setdefault(waiter.queue_id, []).append(waiter)
-            if self._socket is None and hasattr(socket, "AF_UNIX"):
+            if self._socket is None:
                 self._bind()
             waiter.is_deaf = not self._has_listener()
         self._present.set()
@@ -161,11 +163,9 @@ class Waker:
 
     def _send(self, wakes: dict[int, int]) -> None:
         if self._sender is None:
-            try:
-                self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            except OSError as error:
-                refuse_handlers(error)
-                return  # no descriptor is free: the safety net finds the commit, which stands
+            self._sender = _new_socket()
+            if self._sender is None:
+                return  # the safety net finds the commit, which stands
             self._sender.setblocking(False)
         news = list(wakes.items())[:_AT_MOST]
         datagram = b"" if len(wakes) > _AT_MOST else b"".join(_NEWS.pack(*piece) for piece in news)
@@ -176,7 +176,7 @@ class Waker:
                 return  # the net below brings it
             self._send_to_peers(self._sender, datagram, folder)
 
-    def _send_to_peers(self, sender: socket.socket, datagram: bytes, folder: str) -> None:
+    def _send_to_peers(self, sender: "socket", datagram: bytes, folder: str) -> None:
         for name in self._peers:
             try:
                 sender.sendto(datagram, f"{folder}/{name}")
@@ -195,11 +195,9 @@ class Waker:
 
     def _bind(self) -> None:
         name = f"wake-{os.getpid()}-{os.urandom(4).hex()}"
-        try:
-            listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        except OSError as error:
-            refuse_handlers(error)
-            return  # no descriptor is free: by looks alone
+        listener = _new_socket()
+        if listener is None:
+            return  # by looks alone
         try:
             with _reachable(self._folder_name) as folder:
                 listener.bind(f"{folder}/{name}")
@@ -244,7 +242,7 @@ class Waker:
                 look_at = time.monotonic() + (SAFETY_NET if listener is not None else 0.0)
         self._unbind()
 
-    def _receive(self, listener: socket.socket) -> None:
+    def _receive(self, listener: "socket") -> None:
         listener.settimeout(SAFETY_NET)
         try:
             datagram = listener.recv(_NEWS.size * _AT_MOST)
@@ -272,6 +270,19 @@ class Waker:
         if self._socket is not None:
             self._socket.close()
         self.__init__(self._file)  # type: ignore[misc]
+
+
+def _new_socket() -> "socket | None":
+    """A Unix datagram socket; None where no descriptor is free, or the system has no such sockets."""
+    try:
+        import socket  # not before: most commands wake no process
+
+        return socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    except (ImportError, AttributeError):
+        return None
+    except OSError as error:
+        refuse_handlers(error)
+        return None
 
 
 class _Versions:
