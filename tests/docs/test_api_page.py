@@ -8,6 +8,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import boto, errors
+from sqsqlite.actions.opening import DEFAULTS
 from tests.packaging.checkout import ROOT
 
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -123,9 +124,10 @@ def test_the_signature_is_the_real_one(name):
     assert f"`{name}{shown}`" in SECTIONS[f"sqsqlite.{name}"]
 
 
-def test_every_option_has_its_row():
-    listed = re.findall(r"^\| `(\w+)` \|", SECTIONS["sqsqlite.connect"], re.MULTILINE)
-    assert listed == arguments(sqsqlite.connect)
+def test_every_option_has_its_row_and_its_default():
+    rows = re.findall(r"^\| `(\w+)` \| (?:`(.+?)`)? ?\|", SECTIONS["sqsqlite.connect"], re.MULTILINE)
+    defaults = [(name, repr(value).replace("'", '"')) for name, value in DEFAULTS.items()]
+    assert rows == [("path", ""), *defaults]
 
 
 @pytest.mark.parametrize("function", [boto.client, boto.resource, boto.attach], ids=lambda one: one.__name__)
