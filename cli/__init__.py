@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `sqsqlite`. Until a verb needs more, Click is all that it loads."""
+"""The command `sqsqlite`. It loads Click alone until a verb needs more."""
 
 import atexit
 import errno
@@ -32,24 +32,24 @@ from sqsqlite.errors import SQSQLiteError
 
 __all__ = ["main"]
 
-# No space, a used-up quota, a process's limit on the size of files.
+# A full disk, a used-up quota, a process's limit on the size of files.
 _OUT_OF_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
-# At its end Python looks for cycles among the objects of all modules, which takes a tenth of a short command's CPU
-# time. Frozen objects are left out; the end of the process frees them.
+# When Python ends, it looks for cycles among the objects of all modules, which takes a tenth of a short command's CPU
+# time. It skips frozen objects; the end of the process frees them.
 atexit.register(gc.freeze)
 
-# With Python's own 700 the collector runs some thirty times while the modules load, and finds nothing.
+# With Python's default of 700, the collector runs about thirty times while the modules load, and finds nothing.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 class Verbs(click.Group):
-    """The verbs of the table, each loaded when it is used."""
+    """The verbs of the table. Each one is loaded when it is used."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb. Click itself looks for similar names among the verbs that are loaded alone."""
+        """Find the verb, or suggest similar ones. Click itself would search only the verbs that are loaded."""
         name = args[0]
         if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(on_screen(_unknown(name)), ctx)
@@ -59,13 +59,13 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a verb. A second question gets the same object, so its options are added once."""
+        """Load a verb. A second call returns the same object, so its options are added once."""
         if cmd_name in VERBS and cmd_name not in self.commands:
             self.commands[cmd_name] = add_options(VERBS[cmd_name].load())
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The verbs under their headings, from the table alone."""
+        """Write the verbs under their headings, from the table alone."""
         for section in dict.fromkeys(verb.section for verb in VERBS.values()):
             lines = [(name, verb.summary) for name, verb in VERBS.items() if verb.section == section]
             with formatter.section(section):
@@ -76,7 +76,7 @@ class Verbs(click.Group):
             formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb, close the file, and turn whatever ends it into its exit code."""
+        """Run the verb, close the file, and turn an error or a signal into its exit code."""
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         line = ctx.obj = CommandLine(given(ctx))
         try:
@@ -126,8 +126,8 @@ def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
 def main() -> None:
     r"""Amazon SQS in one SQLite file.
 
-    A QUEUE is given by its name, its URL (of any host) or its ARN. `sqsqlite COMMAND --help` says more, with an
-    example.
+    Give a QUEUE by its name, its URL (of any host) or its ARN. `sqsqlite COMMAND --help` explains a command, with
+    examples.
 
     \b
       sqsqlite create orders

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m sqsqlite.cli`: the command, where its script is not on the path."""
+"""`python -m sqsqlite.cli` runs the command where its script is not on the path."""
 
 from sqsqlite.cli import main
 

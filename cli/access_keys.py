@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite keys`: the access keys of `sqsqlite serve`."""
+"""`sqsqlite keys` manages the access keys of `sqsqlite serve`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ def keys() -> None:
       sqsqlite keys add --account 111122223333 --user worker
       sqsqlite keys list
 
-    While the file has a key, requests must be signed with one. Every user who can read the file can read the secrets.
+    While the file has a key, clients must sign requests. Every user who can read the file can read the secrets.
     """
 
 
@@ -37,18 +37,18 @@ def keys() -> None:
     metavar="ID",
     default=DEFAULT_ACCOUNT_ID,
     show_default=True,
-    help="The account that the key acts for, twelve digits. Default: the account of a file used without a server.",
+    help="The account of the key, twelve digits. Default: the account of a file used without a server.",
 )
-@click.option("--user", metavar="NAME", default="", help="For policies that name a user of the account.")
+@click.option("--user", metavar="NAME", default="", help="A user of the account, for policies that name one.")
 @click.pass_obj
 def add(line: CommandLine, account: str, user: str) -> None:
-    r"""Make a key and print it, its secret for the only time.
+    r"""Make a key and print it. The secret is never printed again.
 
     \b
       sqsqlite keys add
       sqsqlite keys add --account 111122223333 --user worker --output json
 
-    A running server accepts it at once.
+    A running server accepts the key at once.
     """
     _print_secret(line, line.open(create=True).keys.add(account, user))
 
@@ -84,17 +84,17 @@ def list_(line: CommandLine) -> None:
     metavar="SECONDS",
     default=_HOUR,
     show_default=True,
-    help="How long the old key goes on; 0 ends it at once.",
+    help="How long the old key still works; 0 ends it at once.",
 )
 @click.pass_obj
 def rotate(line: CommandLine, access_key_id: str, grace: int) -> None:
-    r"""Make a key in another's place, which ends after a time of grace.
+    r"""Replace a key; the old one ends after a time of grace.
 
     \b
       sqsqlite keys rotate SQSLABCDEFGHIJKLMNOP
       sqsqlite keys rotate SQSLABCDEFGHIJKLMNOP --grace 0
 
-    The new key has the old one's account and user. Its secret is printed for the only time.
+    The new key has the account and user of the old one. Its secret is never printed again.
     """
     _print_secret(line, line.sqs.keys.rotate(access_key_id, grace))
     line.say(f"{access_key_id}: ends {f'in {grace:,} seconds' if grace else 'now'}")
@@ -110,7 +110,7 @@ def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
     \b
       sqsqlite keys remove SQSLABCDEFGHIJKLMNOP
 
-    Its account and the queues of the account stay.
+    The account of the key and its queues stay.
     """
     sqs = line.sqs
     line.confirm(f"remove the key {access_key_id}", yes=yes)
@@ -126,7 +126,7 @@ def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
     type=LengthType(),
     default="1h",
     show_default=True,
-    help="How long it lasts: 15m to 36h.",
+    help="How long the credentials last, 15m to 36h.",
 )
 @click.option(
     "--keys",
@@ -135,19 +135,20 @@ def remove(line: CommandLine, access_key_id: str, yes: bool) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Look for the key in this file too, as `serve --keys` does.",
 )
-@click.option("--export", is_flag=True, help="Print lines for a shell, to be given to eval.")
+@click.option("--export", is_flag=True, help="Print lines for eval in a shell.")
 @click.pass_obj
 def session(
     line: CommandLine, access_key_id: str, duration: int, key_file: Path | None, *, export: bool
 ) -> None:
-    r"""Make temporary credentials of a key, and print them for the only time.
+    r"""Make temporary credentials of a key and print them. They are never printed again.
 
     \b
       sqsqlite keys session SQSLABCDEFGHIJKLMNOP
       sqsqlite keys session SQSLABCDEFGHIJKLMNOP --duration 15m --output json
       eval "$(sqsqlite keys session SQSLABCDEFGHIJKLMNOP --export)"
 
-    They act as the key's account and user, and end with the key if that ends first. Nothing is written to the file.
+    The credentials have the account and user of the key, and end with the key if it ends first. The command writes
+    nothing to the file.
     """
     made = None if key_file is None else _in_file(key_file, access_key_id, duration)
     made = made or line.sqs.keys.session(access_key_id, duration)

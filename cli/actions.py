@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The AWS CLI's verbs: one command an action, made from the fields of its request, with the AWS CLI's flags.
+"""The AWS CLI's verbs: one command for each action, made from the fields of its request.
 
-`sqsqlite send-message --queue-url U --message-body B` is what `aws sqs send-message` takes, and prints what it prints.
-The host and the account in a queue URL are passed over: a file used without a server has one account.
+`sqsqlite send-message --queue-url U --message-body B` takes the flags of `aws sqs send-message` and prints the same.
+It ignores the host and the account in a queue URL: a file used without a server has one account.
 """
 
 import base64
@@ -60,14 +60,14 @@ _EXAMPLES = {
 }
 
 _HELP = {
-    "QueueUrl": "The queue: its URL, name or ARN.",
-    "SourceArn": "The dead-letter queue: its ARN, name or URL.",
-    "DestinationArn": "One queue for all of them: its ARN, name or URL. Else each goes to where it came from.",
+    "QueueUrl": "The queue, by URL, name or ARN.",
+    "SourceArn": "The dead-letter queue, by ARN, name or URL.",
+    "DestinationArn": "One queue for all messages, by ARN, name or URL. Default: each message's source queue.",
     "QueueName": f"{span(SQS.queue_name_characters)} letters, digits, - and _.",
     "Attributes": "Name=value,... or JSON.",
     "tags": "Key=value,... or JSON.",
     "Tags": "Key=value,... or JSON.",
-    "Entries": "Up to ten; Name=value,... each, or one JSON list.",
+    "Entries": "Up to ten entries: Name=value,... each, or one JSON list.",
     "MessageAttributes": "'Name={DataType=String,StringValue=...},...' or JSON.",
     "MessageSystemAttributes": "'AWSTraceHeader={DataType=String,StringValue=...}' or JSON.",
     "AttributeNames": "Names, or All.",
@@ -76,9 +76,9 @@ _HELP = {
     "VisibilityTimeout": f"Seconds, {span(SQS.visibility_timeout_seconds)}.",
     "WaitTimeSeconds": f"{span(SQS.receive_message_wait_time_seconds)}.",
     "MessageBody": "The text, or file://PATH.",
-    "Label": f"The permission's name: {span(SQS.permission_label_characters)} letters, digits, - and _.",
-    "AWSAccountIds": "The accounts that may, 12 digits each.",
-    "Actions": f"Up to {SQS.policy_action_count} of SQS's actions, or *.",
+    "Label": f"The name of the permission: {span(SQS.permission_label_characters)} letters, digits, - and _.",
+    "AWSAccountIds": "The accounts to permit, 12 digits each.",
+    "Actions": f"Up to {SQS.policy_action_count} SQS actions, or *.",
 }
 
 # Flags of the AWS CLI about the way to a server. Without a server they mean nothing, and are passed over.
@@ -93,7 +93,7 @@ _PASSED_OVER = (
 
 
 def __getattr__(name: str) -> click.Command:
-    """The command of an action (`create_queue`), made when its verb is used."""
+    """Make the command of an action (`create_queue`) when its verb is used."""
     verb = name.replace("_", "-")
     for action, kind in ACTIONS.items():
         if _verb(action) == verb:
@@ -106,10 +106,10 @@ def _verb(action: str) -> str:
 
 
 class ActionCommand(click.Command):
-    """A command some of whose flags take several words: `--attribute-names A B`."""
+    """A command whose flags can take several words: `--attribute-names A B`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat such a flag before each of its words, which is how Click takes several."""
+        """Repeat such a flag before each of its words, as Click expects."""
         several = {
             flag for option in self.params if getattr(option, "multiple", False) for flag in option.opts
         }
@@ -117,7 +117,7 @@ class ActionCommand(click.Command):
 
 
 def _repeated(words: list[str], several: set[str]) -> list[str]:
-    """Words with each of these flags repeated before every word that belongs to it."""
+    """The words, with each of these flags repeated before each of its words."""
     written: list[str] = []
     flag = None
     for word in words:
@@ -171,7 +171,7 @@ def _flag(verb: str, field: inspect.Field) -> click.Option:
 
 
 def _completed(verb: str, field_name: str) -> click.types.StringParamType:
-    """Text, and what the shell offers for it."""
+    """The type of a text, which decides what the shell completes."""
     if field_name in {"queue_url", "source_arn", "destination_arn"} or (
         field_name == "queue_name" and verb != "create-queue"
     ):
@@ -190,7 +190,7 @@ def _flag_name(field: inspect.Field) -> str:
 
 
 def _extra_flags(*, paginated: bool) -> list[click.Parameter]:
-    """Flags that the AWS CLI adds to an action's own."""
+    """The flags that the AWS CLI adds to the flags of an action."""
     flags = [
         click.Option(["--cli-input-json"], metavar="JSON", help="All parameters; flags win over it."),
         click.Option(
@@ -198,22 +198,27 @@ def _extra_flags(*, paginated: bool) -> list[click.Parameter]:
             is_flag=False,
             flag_value="input",
             type=click.Choice(["input"]),
-            help="Print what --cli-input-json takes, and do nothing.",
+            help="Print an example for --cli-input-json, and do nothing.",
         ),
         click.Option(
             ["--cli-binary-format"],
             type=click.Choice(["base64", "raw-in-base64-out"]),
-            help="How binary values are given. Default: base64.",
+            help="The form of binary values. Default: base64.",
         ),
         click.Option(
-            ["--no-paginate"], is_flag=True, hidden=not paginated, help="One page, however many more."
+            ["--no-paginate"],
+            is_flag=True,
+            hidden=not paginated,
+            help="Return one page, even if there are more.",
         ),
     ]
     if paginated:
         flags += [
-            click.Option(["--max-items"], type=click.IntRange(min=1), help="Results in all."),
-            click.Option(["--page-size"], type=int, help="Results a page."),
-            click.Option(["--starting-token"], metavar="TOKEN", help="Where an earlier --max-items ended."),
+            click.Option(["--max-items"], type=click.IntRange(min=1), help="The number of results in all."),
+            click.Option(["--page-size"], type=int, help="The number of results on a page."),
+            click.Option(
+                ["--starting-token"], metavar="TOKEN", help="Continue where an earlier --max-items ended."
+            ),
         ]
     flags += [
         click.Option([flag], is_flag=metavar is None, metavar=metavar, hidden=True, expose_value=False)
@@ -254,7 +259,7 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
 
 
 def _parameters(fields: tuple[inspect.Field, ...], given: dict[str, Any]) -> dict[str, Any]:
-    """The request's parameters by SQS's names, of the flags and of --cli-input-json."""
+    """The request's parameters by SQS's names, from the flags and --cli-input-json."""
     raw_binary = given.pop("cli_binary_format") == "raw-in-base64-out"
     parameters = _input_json(fields, given.pop("cli_input_json"), raw_binary=raw_binary)
     for field in fields:
@@ -281,7 +286,7 @@ def _input_json(fields: tuple[inspect.Field, ...], text: str | None, *, raw_bina
     except (ValueError, OSError) as error:
         raise click.BadParameter(str(error), param_hint="--cli-input-json") from error
     if not isinstance(found, dict):
-        raise click.BadParameter("a JSON object is wanted", param_hint="--cli-input-json")
+        raise click.BadParameter("it must be a JSON object", param_hint="--cli-input-json")
     types = {field.encode_name: field.type for field in fields}
     return {
         name: fit(types[name], value, raw_binary) if name in types else value for name, value in found.items()
@@ -297,25 +302,25 @@ def _value(field: inspect.Field, value: Any, *, raw_binary: bool) -> Any:
 
 
 def _without_account(url: str) -> str:
-    """The name alone: a URL of Amazon's, as documents and scripts have them, finds the queue of that name here."""
+    """Reduce a URL to its name, so that Amazon's URLs in documents and scripts find the queue of that name."""
     try:
         return queue_name(url)[1]
     except QueueDoesNotExist:
-        return url  # no URL at all: the service says so, in SQS's words
+        return url  # not a URL: the service refuses it in SQS's words
 
 
 def _arn(queue: Any, region: str) -> Any:
-    """The ARN of a queue given by name or URL, where the AWS CLI takes ARNs alone."""
+    """The ARN of a queue given by name or URL, where the AWS CLI takes only ARNs."""
     if not isinstance(queue, str) or is_queue_arn(queue):
         return queue
     try:
         return queue_arn(region, DEFAULT_ACCOUNT_ID, queue_name(queue)[1])
     except QueueDoesNotExist:
-        return queue  # nothing at all: the same
+        return queue  # not a name or URL: the service refuses it in SQS's words
 
 
 def _json_value(value: Any) -> Any:
-    """Binary values in Base64, as the AWS CLI prints them."""
+    """Encode binary values in Base64, as the AWS CLI prints them."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, dict):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite analytics`: what Spark needs, and what other JDBC readers need to know."""
+"""`sqsqlite analytics` fetches Spark's JDBC driver and prints the types that JDBC readers need."""
 
 import click
 
@@ -42,8 +42,8 @@ def schema(line: CommandLine, view: str | None) -> None:
       sqsqlite analytics schema
       sqsqlite analytics schema sqs_report_messages --output text
 
-    Without the option customSchema, Spark's JDBC reader cuts SQLite's integers to 32 bits and takes computed numbers
-    for decimals. Other readers that ask for types need the same list.
+    Without the option customSchema, Spark's JDBC reader cuts SQLite's integers to 32 bits and reads computed numbers as
+    decimals. Other readers that need types can use the same list.
     """
     from sqsqlite.spark import VIEWS, custom_schema
 

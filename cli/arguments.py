@@ -29,14 +29,14 @@ class QueueName(click.types.StringParamType):
         param: click.Parameter,  # noqa: ARG002 - Click's signature
         incomplete: str,
     ) -> "list[CompletionItem]":
-        """The names in the file that the line speaks of, as far as it is typed. Makes no file."""
+        """The names of queues in the file that the half-typed line names. Makes no file."""
         from click.shell_completion import CompletionItem
 
         line = CommandLine({**_from_environment(), **given(ctx)})
         try:
             return [CompletionItem(queue.name) for queue in line.sqs.queues(incomplete)]
         except (Failure, SQSQLiteError):
-            return []  # half a line is typed: there is nowhere to say it, and the finished command will
+            return []  # half a line has no place for errors; the finished command reports them
         finally:
             line.close()
 
@@ -56,11 +56,11 @@ def queue_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def told_of_fifo(parameters: Mapping[str, Any], remedy: str) -> Iterator[None]:
-    """Add to a refused CreateQueue that a FIFO queue is what it asks for, if it is.
+    """Add a hint to a refused CreateQueue that asks for a FIFO queue.
 
     Args:
         parameters: by SQS's names; without QueueName nothing is added.
-        remedy: what makes such a queue, on this command line.
+        remedy: how this command makes such a queue.
     """
     try:
         yield
@@ -75,7 +75,7 @@ def told_of_fifo(parameters: Mapping[str, Any], remedy: str) -> Iterator[None]:
 
 
 class AttributeName(click.types.StringParamType):
-    """Text that begins with a name of SQS's. Any text is accepted; the request checks it.
+    """Text that begins with the name of an attribute. It accepts any text; the request checks it.
 
     Args:
         attributes: "settable" and "readable" of a queue, or "message" for the system attributes of one.
@@ -92,7 +92,7 @@ class AttributeName(click.types.StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> "list[CompletionItem]":
-        """The names that begin so."""
+        """The names that begin with the typed text."""
         from click.shell_completion import CompletionItem
 
         names = _names(self._attributes)
@@ -100,7 +100,7 @@ class AttributeName(click.types.StringParamType):
 
 
 def _names(attributes: str) -> Iterable[str]:
-    """The names, loaded when a shell asks: `--help` does not need these modules."""
+    """The names. The modules are loaded when a shell asks, since `--help` does not need them."""
     if attributes == "message":
         from sqsqlite.contract.requests import MESSAGE_SYSTEM_ATTRIBUTES
 
@@ -122,7 +122,7 @@ _HOW = {
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(_HOW)))
 def completion(shell: str) -> None:
-    r"""Print how to switch shell completion on.
+    r"""Print how to switch on shell completion.
 
     \b
       sqsqlite completion bash >> ~/.bashrc
@@ -139,12 +139,12 @@ _LENGTH = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 
 
 class LengthType(click.ParamType):  # type: ignore[type-arg] # as below
-    """`90s`, `15m`, `2h`, `7d`, `2w`, or a number of seconds; in seconds."""
+    """`90s`, `15m`, `2h`, `7d`, `2w`, or a number of seconds. The value is in seconds."""
 
     name = "length"
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Raises click.BadParameter for a text that is none."""
+        """Raises click.BadParameter: the text is not a length of time."""
         match = _LENGTH.fullmatch(f"{value}s" if str(value).isdecimal() else str(value))
         if match is None:
             self.fail(f"{value!r} is not a length of time such as 90s, 15m, 2h or 7d", param, ctx)
@@ -152,24 +152,24 @@ class LengthType(click.ParamType):  # type: ignore[type-arg] # as below
 
 
 class Since(NamedTuple):
-    """One of the two, in milliseconds: before now, or since 1970 UTC."""
+    """Either a length before now or an instant since 1970 UTC, in milliseconds; the other one is None."""
 
     window_ms: int | None
     instant_ms: int | None
 
 
 class SinceType(click.ParamType):  # type: ignore[type-arg] # of late generic; Click 8.1 has no subscript
-    """`90s`, `15m`, `2h`, `7d`, `2w`, or an instant in ISO 8601, UTC where it names no other zone."""
+    """`90s`, `15m`, `2h`, `7d`, `2w`, or an instant in ISO 8601, in UTC unless it names a zone."""
 
     name = "since"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Since:
-        """Raises click.BadParameter for a text that is neither, for no time at all, and for an instant to come."""
+        """Raises click.BadParameter: the text is neither, the length is zero, or the instant is in the future."""
         if isinstance(value, Since):
             return value
         if match := _LENGTH.fullmatch(value):
             if not int(match[1]):
-                self.fail(f"{value!r}: a length of time is 1s or longer", param, ctx)
+                self.fail(f"{value!r}: a length of time is at least 1s", param, ctx)
             return Since(int(match[1]) * _UNITS_MS[match[2]], None)
         try:
             instant = datetime.fromisoformat(value)

@@ -20,7 +20,7 @@ def search(query: Any, data: Any) -> Any:
     """Apply a compiled JMESPath expression.
 
     Raises:
-        Failure: a function of the expression does not take what it finds in the data.
+        Failure: a function of the expression does not accept a value of the data.
     """
     from jmespath.exceptions import JMESPathError
 
@@ -35,10 +35,10 @@ def check_query(query: Any, *, each: bool) -> None:
 
     Args:
         query: a compiled JMESPath expression.
-        each: it is applied to one message at a time; otherwise to the list of all.
+        each: the expression applies to one message at a time; otherwise to the list of all.
 
     Raises:
-        UsageError: of the list it takes a member, which a list does not have, or a part; or of a message an item.
+        UsageError: it takes a member or a part of the list, or an item of a single message.
     """
     if each:
         if _is_of_a_list(query.parsed):
@@ -54,7 +54,7 @@ def check_query(query: Any, *, each: bool) -> None:
 
 
 def prints(query: Any, row: Mapping[str, Any], *, each: bool) -> bool:
-    """Whether the expression gives anything of a message: null is nothing, and so is what holds nothing else."""
+    """Whether the expression prints anything of a message. Null, and lists and objects of nulls, do not count."""
     return _holds_something(search(query, row if each else [row]))
 
 
@@ -67,7 +67,7 @@ def _holds_something(value: Any) -> bool:
 
 
 def _is_of_each(node: dict[str, Any]) -> bool:
-    """A projection of the list itself: what it gives of all messages is what it gives of each, one after another."""
+    """Whether it projects the list itself, so that the results of each message together are the result of all."""
     if node["type"] in _PROJECTIONS:
         left = node["children"][0]
         return _is_of_each(left["children"][0] if left["type"] == "flatten" else left)
@@ -75,7 +75,7 @@ def _is_of_each(node: dict[str, Any]) -> bool:
 
 
 def _is_of_a_list(node: dict[str, Any]) -> bool:
-    """The first thing that it takes of its input is an item of a list, or all of them."""
+    """Whether the first step of the expression takes items of a list."""
     if node["type"] in _PROJECTIONS | {"flatten", "index_expression"}:
         left = node["children"][0]
         return left["type"] in _ROOTS or _is_of_a_list(left)
@@ -86,7 +86,7 @@ def text_lines(value: Any, title: str = "") -> Iterator[str]:
     """The lines of a JSON value.
 
     Args:
-        title: what its lines are led by, in capitals; "" for none.
+        title: the name that begins each line, in capitals; "" for no name.
     """
     if isinstance(value, dict):
         yield from _object_lines(value, title, sorted(name for name in value if not _has_parts(value[name])))
@@ -98,7 +98,7 @@ def text_lines(value: Any, title: str = "") -> Iterator[str]:
 
 def _list_lines(items: list[Any], title: str) -> Iterator[str]:
     if any(isinstance(item, dict) for item in items):
-        # One row an object, under the same columns: a name that some lack leaves an empty place.
+        # Each object is one row with the same columns. A missing name leaves an empty cell.
         objects = [item for item in items if isinstance(item, dict)]
         columns = sorted({name for item in objects for name in item if not _has_parts(item[name])})
         for item in items:

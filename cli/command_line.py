@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of one run, and the file that it opens when a command first needs it."""
+"""The options of one run, and its file, which is opened when the command first needs it."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ class CommandLine:
     """The object behind `click.pass_obj`.
 
     Args:
-        options: those given, by name; filled on while the rest of the line is read.
+        options: the given ones, by name. Click adds more while it reads the rest of the line.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -45,25 +45,25 @@ class CommandLine:
 
     @property
     def connect_options(self) -> dict[str, Any]:
-        """The options given that `sqsqlite.connect` takes, as its keyword arguments."""
+        """The given options that `sqsqlite.connect` takes, as its keyword arguments."""
         return {name: self.options[name] for name in _OPENING if name in self.options}
 
     # --- the file
 
     def open(self, *, create: bool = False) -> "SQS":
-        """Open the file, once a run.
+        """Open the file, once in a run.
 
         Args:
             create: create a missing file.
 
         Raises:
-            Failure: the file is missing, and `create` is False: a command that reads creates nothing.
+            Failure: the file is missing and `create` is False. A command that reads creates nothing.
             StoreError: the file can't be used as it is.
         """
         if self._sqs is None:
             self.say_path()
             if self.options.get("out"):
-                _ = self.output  # a path that can't be written is an error before anything is done
+                _ = self.output  # refuse a path that can't be written before anything is done
             if not (create or self.exists):
                 raise self.missing()
             from sqsqlite import SQS
@@ -73,11 +73,11 @@ class CommandLine:
 
     @property
     def exists(self) -> bool:
-        """Whether the file exists. An empty one does not count: SQLite would accept it and make tables in it."""
+        """Whether the file exists and is not empty. SQLite would accept an empty file and make tables in it."""
         return self.path.exists() and not (self.path.is_file() and not self.path.stat().st_size)
 
     def missing(self) -> Failure:
-        """The failure of a command that finds no file."""
+        """The failure of a command whose file is missing or empty."""
         what = "the file is empty" if self.path.exists() else "there is no such file"
         return Failure(
             f"NoSuchFile: {self.path}: {what}. `sqsqlite create QUEUE` makes it; "
@@ -87,21 +87,21 @@ class CommandLine:
 
     @property
     def sqs(self) -> "SQS":
-        """The open file, which must exist."""
+        """The open file. It must exist."""
         return self.open()
 
     def queue(self, name: str) -> "Queue":
-        """An existing queue by name, URL or ARN.
+        """Find a queue by name, URL or ARN.
 
         Raises:
-            Failure: no such queue; the message names the file and some queues of it.
+            Failure: the file has no such queue; the message names the file and some of its queues.
         """
         with self.naming(name):
             return self.sqs.queue(name)
 
     @contextmanager
     def naming(self, queue: str | None) -> Iterator[None]:
-        """Say in QueueDoesNotExist which queue is missing. SQS's own sentence does not name it.
+        """Name the missing queue in QueueDoesNotExist. SQS's own sentence does not name it.
 
         Args:
             queue: as on the command line; None keeps SQS's sentence.
@@ -115,7 +115,7 @@ class CommandLine:
             raise no_such_queue(queue, self.path, names) from error
 
     def client(self, *, create: bool = False) -> "Client":
-        """A client like boto3's on the open file."""
+        """A client like boto3's, on the open file."""
         return self.open(create=create).client
 
     def close_file(self) -> None:
@@ -134,10 +134,10 @@ class CommandLine:
         """Check --out before long work.
 
         Args:
-            inputs: the files that are read.
+            inputs: the files that the command reads.
 
         Raises:
-            Failure: it is one of them or another database, or can't be written.
+            Failure: --out names one of them or another database, or can't be written.
         """
         target = self.options.get("out")
         if target not in (None, "-"):
@@ -153,7 +153,7 @@ class CommandLine:
         return not (self.options.get("no_color") or os.environ.get("NO_COLOR"))
 
     def progress(self, done: str = "", source: IO[bytes] | None = None, *, total: int = 0) -> "Progress":
-        """How far a long command is, drawn unless --quiet was given; see `Progress`."""
+        """Make the progress line of a long command, drawn unless --quiet was given; see `Progress`."""
         from sqsqlite.cli.progress import Progress
 
         shown = not self.options.get("quiet")
@@ -190,25 +190,25 @@ class CommandLine:
             click.echo(on_screen(text), err=True)
 
     def say_problems(self, problems: Iterable[str]) -> None:
-        """A line each, whatever the files are called."""
+        """Print each problem on a line of its own, even if the name of a file has line ends."""
         for problem in problems:
             self.say(f"problem: {one_line(problem)}")
 
     def advise_privacy(self, path: Path) -> None:
         """Warn if other users can read a file that holds secrets."""
         if os.name == "posix" and path.stat().st_mode & 0o077:
-            self.say(f"{path}: others can read these secrets: chmod 600 is advised")
+            self.say(f"{path}: other users can read these secrets: chmod 600 prevents that")
 
     def say_path(self) -> None:
-        """With --verbose: which file is used."""
+        """Say which file is used, if --verbose was given."""
         if self.options.get("verbose"):
             click.echo(on_screen(f"file: {self.path.absolute()}"), err=True)
 
     def confirm(self, question: Callable[[], str] | str, *, yes: bool) -> None:
-        """Ask before something that can't be undone, unless --yes was given.
+        """Ask before a step that can't be undone, unless --yes was given.
 
         Args:
-            question: without its question mark; a function, where asking the file for numbers is spared with --yes.
+            question: without its question mark; a function, if making it reads the file, which --yes spares.
 
         Raises:
             Failure: the answer is no, or there is no terminal to ask on.
@@ -217,19 +217,19 @@ class CommandLine:
             return
         text = question if isinstance(question, str) else question()
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise click.UsageError(f"{text}? There is no terminal to ask on: --yes says that it may be done.")
+            raise click.UsageError(f"{text}? There is no terminal to ask on: --yes confirms it.")
         if not click.confirm(f"{text}?", err=True):
             raise Failure("Nothing was done.")
 
 
 def no_such_queue(queue: str, path: Path, names: Sequence[str]) -> Failure:
-    """The failure for a missing queue. It names queues of similar names, else the first ones."""
+    """The failure for a missing queue. It suggests queues with similar names, else the first ones."""
     from difflib import get_close_matches
 
     shown = get_close_matches(queue, names, _NAMES_SHOWN) or names[:_NAMES_SHOWN]
     rest = ", ..." if len(names) > len(shown) else ""
-    there_are = f"there are: {', '.join(shown)}{rest}" if names else "it has no queues"
-    return Failure(f"QueueDoesNotExist: {queue}: no such queue in {path} ({there_are})", FAILED)
+    existing = f"its queues: {', '.join(shown)}{rest}" if names else "it has no queues"
+    return Failure(f"QueueDoesNotExist: {queue}: no such queue in {path} ({existing})", FAILED)
 
 
 pass_line = click.make_pass_decorator(CommandLine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite dlq` and `redrive`: the dead letters, and sending them back."""
+"""`sqsqlite dlq` shows dead letters, and `redrive` sends them back."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,7 @@ def dlq(line: CommandLine, queue: str | None, number: int, source: str | None) -
     """
     if queue is None:
         if source is not None:
-            raise click.UsageError("--source belongs to QUEUE: it chooses among that queue's dead letters")
+            raise click.UsageError("--source needs QUEUE: it chooses among that queue's dead letters")
         _print_queues(line)
         return
     _print_messages(line, line.queue(queue), number, source)
@@ -100,7 +100,7 @@ def _print_messages(line: CommandLine, queue: "Queue", number: int, source: str 
         line.say(f"{queue.name}: {_why_none(line, queue.name)}")
     line.print_rows(rows, with_group(_MESSAGES, queue.name, rows))
     if len(found) > number:
-        line.say(f"there are more than {number:,}: --limit shows more")
+        line.say(f"there are more than {number:,} messages: --limit shows more")
 
 
 def _why_none(line: CommandLine, name: str) -> str:
@@ -123,7 +123,7 @@ def _message_row(found: "DeadLetter", now_ms: int) -> dict[str, Any]:
 
 @click.command("redrive")
 @queue_argument
-@click.option("--to", metavar="QUEUE", type=QueueName(), help="All to this queue.")
+@click.option("--to", metavar="QUEUE", type=QueueName(), help="Send all messages to this queue.")
 @click.option(
     "--rate",
     type=click.IntRange(_RATE.low, _RATE.high),
@@ -143,7 +143,7 @@ def _message_row(found: "DeadLetter", now_ms: int) -> dict[str, Any]:
 @click.option(
     "--background",
     is_flag=True,
-    help="Begin it and return. Any process that has the file open goes on with it.",
+    help="Start the move and return. Any process that has the file open goes on with it.",
 )
 @click.pass_obj
 def redrive(
@@ -157,16 +157,17 @@ def redrive(
     background: bool,
     **conditions: Any,
 ) -> None:
-    r"""Send dead letters back to where they came from.
+    r"""Send dead letters back to their source queues.
 
     \b
       sqsqlite redrive orders-failed --dry-run
       sqsqlite redrive orders-failed --source orders --body-contains Oslo
       sqsqlite redrive orders-failed --to orders-by-hand --rate 50 --yes
 
-    Each visible message of the dead-letter queue QUEUE becomes a new message of the queue it came from, or of --to:
-    new id, sent now, never received. The command starts a move task, as start-message-move-task does. Ctrl-C cancels
-    the task; moved messages stay moved. If the command is killed, the next process that opens the file goes on.
+    Moves each visible message of the dead-letter queue QUEUE to its source queue, or to --to. There it is a new
+    message: it has a new id, is sent now and was never received. The command starts a move task, as
+    start-message-move-task does. Ctrl-C cancels the task; moved messages stay moved. If the command is killed, the next
+    process that opens the file goes on.
 
     A message that died in several queues goes back one step with each redrive.
     """
@@ -188,7 +189,7 @@ def redrive(
     line.confirm(f"move {messages(count)} from {found.name} to {_where_to(going)}{stays}", yes=yes)
     task = found.start_move_task(target, max_messages_per_second=rate, only=only)
     if background:
-        line.say(f"{found.name}: begun; any process that has the file open goes on with it")
+        line.say(f"{found.name}: started; any process that has the file open goes on with it")
         line.print_rows([_result_row(found, task)], _RESULT)
         return
     task = _follow(line, found, task, count)
@@ -205,7 +206,7 @@ def _filter(*, source: str | None, body_contains: str | None, min_receives: int 
 def _planned(
     line: CommandLine, queue: "Queue", target: "Queue | None", only: "MoveFilter"
 ) -> "list[PlannedMove]":
-    """What the task would do. If another task of the queue is running, say how far it is."""
+    """Plan the task. If another task of the queue is running, say how far it is."""
     try:
         with line.naming(only.source_arn if isinstance(only.source_arn, str) else None):
             return queue.plan_redrive(target, only=only)
@@ -220,7 +221,7 @@ def _planned(
 
 
 def _follow(line: CommandLine, queue: "Queue", task: "MoveTask", count: int) -> "MoveTask":
-    """Show how far the task is until it is over. Ctrl-C and SIGTERM cancel it."""
+    """Show the progress of the task until it ends. Ctrl-C and SIGTERM cancel it."""
     progress = line.progress("moved", total=count)
     try:
         return task.follow(lambda now: progress.advance(now.moved_count - progress.count))
@@ -229,18 +230,18 @@ def _follow(line: CommandLine, queue: "Queue", task: "MoveTask", count: int) -> 
         try:
             line.say(f"{queue.name}: cancelled; {task.cancel():,} of {count:,} moved, the others stay")
         except ResourceNotFoundException:
-            line.say(f"{queue.name}: the task had ended")
+            line.say(f"{queue.name}: the task had ended already")
         raise
     except StoreError:
         progress.clear()
-        line.say(f"{queue.name}: the task stays, and goes on when it can")
+        line.say(f"{queue.name}: the task is still there, and goes on as soon as it can")
         raise
     finally:
         progress.clear()
 
 
 def _advice(staying: "list[PlannedMove]", to: str | None) -> str:
-    """Which messages stay and why, and how those without a destination could go."""
+    """Say which messages stay and why, and how to move the ones without a destination."""
     if not staying:
         return ""
     counts: dict[str | None, int] = {}
@@ -248,7 +249,7 @@ def _advice(staying: "list[PlannedMove]", to: str | None) -> str:
         counts[part.kept_by] = counts.get(part.kept_by, 0) + part.messages
     reasons = ", ".join(f"{count:,} ({kept_by})" for kept_by, count in counts.items())
     lost = to is None and any(part.lacks_destination for part in staying)
-    return f"; staying: {reasons}{'. --to QUEUE moves what has nowhere to go' if lost else ''}"
+    return f"; staying: {reasons}{'. --to QUEUE moves messages without a destination' if lost else ''}"
 
 
 def _where_to(going: "list[PlannedMove]") -> str:
@@ -281,7 +282,7 @@ def _result_row(source: "Queue", task: "MoveTask") -> dict[str, Any]:
 
 
 def _refuse_less(task: "MoveTask") -> None:
-    """Raises Failure: the task is over and not completed."""
+    """Raises Failure: the task ended without completing."""
     if task.status == "CANCELLED":
         raise Failure("another process cancelled the task", FAILED)
     if task.status != "COMPLETED":

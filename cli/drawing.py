@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on a terminal: headings and ids stay whole, other texts are cut, and less important columns left out.
+"""Tables that fit a terminal: headings and ids stay whole, other texts are cut, less important columns are left out.
 
-Rich measures, cuts and pads the texts, wide characters among them. `rich.table` itself is not used: it leaves no column
-out, wants all rows before it draws the first, takes ten times as long for a row and 35 ms more to load.
+Rich measures, cuts and pads the texts, including wide characters. This module does not use `rich.table`, which never
+leaves out a column, needs all rows before it draws the first, takes ten times as long for a row and 35 ms more to load.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,16 +14,16 @@ from rich.cells import cell_len, set_cell_size
 from sqsqlite.cli.table import Column, on_screen
 
 _GAP = 2
-_READABLE = 20  # columns of the screen that a text keeps at least while a less important column can leave
+_READABLE = 20  # the least width of a text while a less important column can be left out
 _NARROWEST = 6
 
 
 class Drawing:
-    """Lines of a table, all at once or row by row.
+    """Makes the lines of a table, all at once or row by row.
 
     Attributes:
-        columns: in their order.
-        width: of the screen, in columns; None: there is room for everything.
+        columns: the columns, in their order.
+        width: the width of the screen in columns; None leaves out and cuts nothing.
     """
 
     def __init__(self, columns: Sequence[Column], width: int | None = None) -> None:
@@ -33,11 +33,11 @@ class Drawing:
         self._natural = [max(cell_len(column.title), column.width) for column in columns]
 
     def lines(self, rows: Sequence[Sequence[Any]], *, bold: bool = False) -> Iterator[str]:
-        """Yield the heading, unless an earlier call did, and a line for each row. Numbers are aligned right.
+        """Yield the heading, unless an earlier call did, and a line for each row. Numbers stand on the right.
 
         Args:
-            rows: a value for each of the columns.
-            bold: whether the heading is.
+            rows: a value for each column.
+            bold: whether the heading is bold.
         """
         cells = [
             [column.text(value) for column, value in zip(self.columns, row, strict=True)] for row in rows
@@ -56,7 +56,7 @@ class Drawing:
             yield _line(row, widths, right)
 
     def _fitted(self) -> dict[int, int]:
-        """The widths of the columns that the screen has room for, by their places."""
+        """The widths of the columns that fit on the screen, by their places."""
         widths = dict(enumerate(self._natural))
         if self.width is None:
             return widths
@@ -67,11 +67,11 @@ class Drawing:
             del widths[place]
         longest = max(self.width, _NARROWEST)
         while longest > _NARROWEST and _needed(self._cut(widths, longest)) > self.width:
-            longest -= 1  # so the longest texts give way first
+            longest -= 1  # so the longest texts are cut first
         return self._cut(widths, longest)
 
     def _cut(self, widths: dict[int, int], longest: int) -> dict[int, int]:
-        """The widths when no text takes more than `longest` columns of the screen, unless its heading does."""
+        """The widths if texts are cut to `longest` columns of the screen. Headings stay whole."""
         return {
             place: min(width, max(longest, cell_len(self.columns[place].title)))
             if self.columns[place].cut
@@ -85,7 +85,7 @@ def _needed(widths: dict[int, int]) -> int:
 
 
 def _is_number(types: set[type]) -> bool:
-    """Whether a column holds numbers and perhaps empty cells."""
+    """Whether a column holds numbers, with or without empty cells."""
     return bool(types - {type(None)}) and types <= {int, float, type(None)}
 
 
@@ -102,7 +102,7 @@ def _line(cells: Sequence[str], widths: dict[int, int], right: Sequence[bool]) -
 
 
 class Screen:
-    """A table on the whole terminal. `close` brings back what the terminal showed before.
+    """A table that fills the terminal. `close` restores the earlier content of the terminal.
 
     Args:
         out: the terminal.
@@ -125,10 +125,10 @@ class Screen:
         self.close = self._live.stop
 
     def show(self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
-        """Draw the title, and as many rows as the terminal has lines for.
+        """Draw the title, and as many rows as fit on the terminal.
 
         Args:
-            rows: a value for each of the columns.
+            rows: a value for each column.
         """
         from rich.text import Text
 

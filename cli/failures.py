@@ -22,11 +22,11 @@ Handler = Callable[[int, "FrameType | None"], None]
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came. What lets go at Ctrl-C lets go at this too."""
+    """SIGTERM came. Code that cleans up after Ctrl-C cleans up after SIGTERM too."""
 
 
 def end(number: int, _frame: "FrameType | None" = None) -> None:
-    """Raise what belongs to the signal.
+    """Raise the exception of a signal.
 
     Raises:
         Terminated: SIGTERM.
@@ -37,7 +37,7 @@ def end(number: int, _frame: "FrameType | None" = None) -> None:
 
 @contextmanager
 def handled_by(handler: Handler, *numbers: int) -> Iterator[None]:
-    """Let a function handle signals for a while. Signals belong to the main thread: elsewhere nothing changes."""
+    """Let a function handle signals for a while. Only the main thread can: in another one, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -51,10 +51,10 @@ def handled_by(handler: Handler, *numbers: int) -> Iterator[None]:
 
 @contextmanager
 def put_off(*numbers: int) -> Iterator[None]:
-    """Let a signal wait until what was begun has ended. A second one ends it at once.
+    """Hold a signal back until the block has ended. A second signal ends the block at once.
 
     Raises:
-        KeyboardInterrupt: at the end of the block, or in it.
+        KeyboardInterrupt: a signal came; raised at the end of the block, or in it at the second signal.
     """
     came = 0
 
@@ -96,7 +96,7 @@ EXIT_CODES = {
 
 
 class Failure(click.ClickException):
-    """An end with an exit code of ours and, if there is a text, a line on standard error."""
+    """Ends the run with an exit code and, if there is a text, a line on standard error."""
 
     coloured = True
 
@@ -111,10 +111,10 @@ class Failure(click.ClickException):
 
 
 def failure_of(error: SQSQLiteError) -> Failure:
-    """The failure that an error of ours becomes.
+    """Turn an error of ours into a failure.
 
-    Its code is the name of its class, or of the class of SQS's that it is: QueueDoesNotExist, InvalidParameterValue,
-    Busy. The words of an SQS error are SQS's own.
+    Its code is the name of the error's class, such as QueueDoesNotExist, InvalidParameterValue or Busy. An SQS error
+    keeps SQS's own words.
     """
     if isinstance(error, SQSError):
         return Failure(f"{code_of(error.query_code)}: {error.message}", FAILED)
@@ -125,11 +125,11 @@ def failure_of(error: SQSQLiteError) -> Failure:
 
 
 def code_of(query_code: str) -> str:
-    """The code that this command prints for a `Code` in a batch's answer; one that is unknown stays."""
+    """The code that this command prints for a `Code` in a batch's answer. An unknown one stays as it is."""
     kind = by_query_code.get(query_code)
     return query_code if kind is None else kind.__name__
 
 
 def leave_quietly() -> None:
-    """Let the interpreter's last flush go nowhere, since standard output has no reader any more."""
+    """Send the interpreter's last flush to the null device: the reader of standard output has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

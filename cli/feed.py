@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard input as messages: cut into records as they come, sent hundreds a commit, the refused ones set aside."""
+"""Sends standard input as messages, hundreds in a commit, and writes the refused ones to a file."""
 
 import json
 import signal
@@ -23,16 +23,16 @@ _MESSAGES_A_COMMIT = 500
 _BYTES_A_COMMIT = 8 << 20
 
 Record = tuple[int, bytes]
-"""The number of a line, from 1, and the line."""
+"""The number of a line, from 1 on, and the line."""
 
 
 def records(stream: IO[bytes], separator: bytes) -> Iterator[list[Record]]:
-    """The stream's records, in portions that fit one commit.
+    """Yield the stream's records, in portions that fit one commit.
 
-    A portion holds what came with one read: a slow writer's line is sent at once, a file's lines by hundreds.
+    A portion holds the records of one read: a slow writer's line is sent at once, the lines of a file by hundreds.
 
     Args:
-        separator: between records, and after the last one or not; empty: all of the stream is one record.
+        separator: separates records, and may follow the last one; empty takes the whole stream as one record.
     """
     number, rest = 0, b""
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
@@ -65,11 +65,11 @@ class Feed:
     """Sends portions of records to a queue.
 
     Attributes:
-        message_of: makes `Queue.send`'s arguments of a record, or raises ValueError.
-        aside: where refused records go; None: the first one ends it all.
-        sent: messages whose commit was acknowledged.
-        through: the number of the last record that was dealt with; those before it were, too.
-        begun: the number of the last record of the portion that was begun last.
+        message_of: turns a record into the arguments of `Queue.send`, or raises ValueError.
+        aside: takes refused records; None ends the run at the first one.
+        sent: the number of messages in acknowledged commits.
+        through: the number of the last finished record; all records before it are finished too.
+        begun: the number of the last record of the latest portion.
     """
 
     sqs: "SQS"
@@ -86,13 +86,13 @@ class Feed:
         Raises:
             Failure: a record was refused, and no file for refused records was named. The records before it were sent.
         """
-        with put_off(signal.SIGINT, signal.SIGTERM):  # so that what was committed is counted
+        with put_off(signal.SIGINT, signal.SIGTERM):  # so that committed messages are counted
             self.begun = portion[-1][0]
             try:
                 messages = [self.message_of(raw) for _, raw in portion]
                 sent = self.queue.send_many(messages)
             except (SQSError, ValueError, TypeError):
-                # One of them is refused, so none was sent: find out which, still in one commit.
+                # One message was refused, so none was sent. Find out which, still in one commit.
                 sent = self._send_singly(portion)
             self.sent += len(sent)
             self.through = self.begun
@@ -117,40 +117,40 @@ class Feed:
                     self.aside.put({**message, "line": number, "error": text})
         if failure is not None:
             self.sent += len(sent)
-            raise Failure(f"{failure.message}\n{self.sent:,} sent before it, none after")
+            raise Failure(f"{failure.message}\n{self.sent:,} sent before it, and none after it")
         return sent
 
     def told(self, error: BaseException, separator: bytes) -> str:
-        """How much of the input is in after an error, and how the rest of it is sent."""
+        """Say after an error how much of the input was sent, and how to send the rest."""
         name = {b"\n": "line", b"\0": "record"}.get(separator, "input")
         if not self.through:
-            text = (
-                f"{self.sent:,} sent: no {name} of the input is in" if separator else "0 sent: it is not in"
-            )
+            text = f"{self.sent:,} sent: no {name} of the input is in the queue"
+            if not separator:
+                text = "0 sent: the input is not in the queue"
         elif separator:
             tail = "tail -z" if separator == b"\0" else "tail"
             text = (
-                f"{self.sent:,} sent: the first {self.through:,} {name}s of the input are in; "
-                f"{tail} -n +{self.through + 1} gives the others"
+                f"{self.sent:,} sent: the first {self.through:,} {name}s of the input are in the queue; "
+                f"{tail} -n +{self.through + 1} prints the others"
             )
         else:
-            text = f"{self.sent:,} sent: all of the input is in"
+            text = f"{self.sent:,} sent: the whole input is in the queue"
         if self.begun > self.through and isinstance(error, CommitInDoubt | KeyboardInterrupt):
-            text += f"\nWhether {name}s {self.through + 1:,} to {self.begun:,} are in is not known"
+            text += f"\nIt is unknown whether {name}s {self.through + 1:,} to {self.begun:,} are in the queue"
         return text
 
 
 class Aside:
-    """The file of refused records: JSON lines in the order of the input, to be mended and fed again.
+    """The file of refused records: JSON lines in the order of the input, which the user can correct and send again.
 
     Made at once: a file that can't be written is reported before anything is sent.
 
     Args:
-        path: a file that is not there, or empty as an earlier run may have left it that was killed.
+        path: a missing file, or an empty one, which an earlier run may have left when it was killed.
 
     Raises:
-        Failure: it can't be made.
-        UsageError: it holds something.
+        Failure: the file can't be made.
+        UsageError: the file is not empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -161,25 +161,25 @@ class Aside:
                 raise click.UsageError(f"{path} exists already: --refused names another file")
             self._file: IO[str] = path.open("a", encoding="utf-8")
         except OSError as error:
-            raise Failure(f"{path}: {error.strerror}, and refused lines would go there") from error
+            raise Failure(f"{path}: {error.strerror}; refused lines need this file") from error
 
     def __enter__(self) -> None:
         self._mark = self._file.tell(), self.count
 
     def __exit__(self, kind: object, *_: object) -> None:
-        """Take back what was put in the block if it fails: it was not sent, so the same lines come once more."""
+        """If the block fails, remove its records: its messages were not sent, so the same lines come again."""
         if kind is not None:
             self._file.truncate(self._mark[0])
             self.count = self._mark[1]
 
     def put(self, row: dict[str, Any]) -> None:
-        """Write a record; `line` and `error` are members of it."""
+        """Write a record, with `line` and `error` among its members."""
         self.count += 1
         self._file.write(json.dumps(row, default=_as_json) + "\n")
         self._file.flush()
 
     def close(self) -> Failure | None:
-        """Close the file; the failure to end with. Without a refused record there is neither."""
+        """Close the file, and return the failure of the run. Without refused records, delete the file instead."""
         self._file.close()
         if not self.count:
             self.path.unlink()
@@ -188,7 +188,7 @@ class Aside:
 
 
 def _as_json(value: Any) -> Any:
-    """What `message_of` has read, so that it reads the same again: bytes, and the digits of a number with a point."""
+    """Write bytes and decimal numbers so that `message_of` reads the same values again."""
     import base64
     from decimal import Decimal
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file as a whole: backup, restore, check, dump, load, and its schema version."""
+"""`backup`, `restore`, `check`, `dump`, `load` and `db`: commands on the whole file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ _PATH = click.Path(path_type=Path)
 
 @click.command("backup")
 @click.argument("target", metavar="TARGET", type=_PATH)
-@click.option("--force", is_flag=True, help="Take the place of an existing backup.")
+@click.option("--force", is_flag=True, help="Replace an existing backup.")
 @click.pass_obj
 def backup(line: CommandLine, target: Path, force: bool) -> None:
     r"""Copy the file while it is in use.
@@ -30,8 +30,8 @@ def backup(line: CommandLine, target: Path, force: bool) -> None:
       sqsqlite backup orders.backup
       sqsqlite backup /mnt/nightly.backup --force
 
-    The copy is one file and shows one instant, messages in flight included. It gets its name when it is whole and
-    synced, so an interrupted backup leaves the one before. `sqsqlite restore` makes a file of queues from it.
+    The copy is one file and shows one instant, including messages in flight. It gets its name when it is complete and
+    synced, so an interrupted backup keeps the earlier one. `sqsqlite restore` makes a file of queues from it.
     """
     size_bytes = line.sqs.backup(target, replace=force)
     line.print_rows([{"backup": str(target), "bytes": size_bytes}])
@@ -64,7 +64,7 @@ def restore(line: CommandLine, source: Path, target: Path | None) -> None:
 @click.option(
     "--set-aside", metavar="FILE", type=_PATH, help="Write damaged messages to FILE, then delete them."
 )
-@click.option("--yes", is_flag=True, help="Set aside without asking first.")
+@click.option("--yes", is_flag=True, help="Do not ask before --set-aside.")
 @click.pass_obj
 def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, yes: bool) -> None:
     r"""Check the file for damage.
@@ -77,8 +77,8 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
     Runs SQLite's own checks, then checks queues, messages, leases and counts against each other. The file may be in
     use, and is only read. Prints a line for each finding, with what to do about it, and exits with 1 if there is one.
 
-    --set-aside writes each damaged message to FILE, as JSON lines with what can be read of it, bytes in Base64. It
-    syncs FILE, then deletes the messages. Where pages of the file are damaged it changes nothing.
+    --set-aside writes the readable parts of each damaged message to FILE, as JSON lines with bytes in Base64. It syncs
+    FILE, then deletes the messages. If pages of the file are damaged, it changes nothing.
     """
     found = _check(line, quick=quick, bodies=bodies)
     if set_aside is not None and found and _set_aside(line, set_aside, yes=yes):
@@ -106,7 +106,7 @@ def _set_aside(line: CommandLine, target: Path, *, yes: bool) -> bool:
     """Set the damaged messages aside. False: no message is damaged."""
     damaged = line.sqs.damaged_messages()
     if not damaged:
-        line.say("no message is damaged: nothing to set aside")
+        line.say("no damaged messages: nothing to set aside")
         return False
     for message in damaged:
         line.say(f"damaged: {message}")
@@ -131,7 +131,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
     that `sqsqlite load` needs, and the deduplication ids that FIFO queues remember. Changes nothing: messages in flight
     are written too, and stay in flight.
 
-    From a damaged file it writes what it can read, names the rest on standard error, and exits with 4.
+    If the file is damaged, it writes the readable rows, names the others on standard error, and exits with 4.
     """
     line: CommandLine = context.obj
     given(context).setdefault("output", "jsonl")  # also on a terminal: it is not a table
@@ -153,26 +153,30 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
             click.echo(on_screen(f"damaged: {told}"), err=True)
     line.say(progress.summary)
     if damaged:
-        raise Failure(f"{line.path}: damaged: what could not be read is not in the dump", PARTIAL)
+        raise Failure(f"{line.path}: damaged: the dump lacks the unreadable rows", PARTIAL)
 
 
 @click.command("load")
 @click.argument("source", metavar="FILE", type=click.File("rb"))
-@click.option("--renew", is_flag=True, help="New message ids, sent now, never received.")
-@click.option("--again", is_flag=True, help="From the beginning, whatever was loaded of this dump before.")
+@click.option(
+    "--renew", is_flag=True, help="Give messages new ids; they are sent now and were never received."
+)
+@click.option(
+    "--again", is_flag=True, help="Load from the beginning, even if parts of this dump were loaded before."
+)
 @click.option("--dry-run", is_flag=True, help="Check each line and load nothing.")
 @click.pass_obj
 def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run: bool) -> None:
-    r"""Send what dump has written.
+    r"""Load the messages that dump has written.
 
     \b
       sqsqlite load orders.jsonl
       zcat all.jsonl.gz | sqsqlite --db new.db load -
 
     Creates the file and the queues if they are missing; existing queues keep their settings. Messages keep their ids,
-    send times, receive counts and delays, and FIFO queues recognize repeated sends as before. Hundreds of messages are
-    one commit: after an error or a kill, the same command goes on where it was. Of a dump that is loaded already it
-    loads nothing.
+    send times, receive counts and delays, and FIFO queues recognize repeated sends as before. Each commit holds
+    hundreds of messages: after an error or a kill, the same command goes on from the last commit. If the whole dump is
+    loaded already, the command loads nothing.
     """
     import sqsqlite
 
@@ -198,10 +202,10 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
 def _tell(line: CommandLine, done: "Loaded", summary: str) -> None:
     line.say(summary)
     if done.before:
-        line.say(f"{done.before:,} of this dump were loaded before (--again loads them once more)")
+        line.say(f"{done.before:,} messages of this dump were loaded before (--again loads them once more)")
     if done.expired:
         line.say(
-            f"{done.expired:,} were left out: beyond the retention of their queue (--renew sends them anew)"
+            f"{done.expired:,} messages were left out: the retention of their queue has ended (--renew sends them anew)"
         )
     for warning in done.warnings:
         line.say(f"warning: {warning}")
@@ -209,7 +213,7 @@ def _tell(line: CommandLine, done: "Loaded", summary: str) -> None:
 
 @click.group("db")
 def db() -> None:
-    r"""Upgrade the file's schema, or look at its version.
+    r"""Upgrade the file's schema, or show its version.
 
     \b
       sqsqlite db current
@@ -221,7 +225,7 @@ def db() -> None:
 @db.command("current")
 @click.pass_obj
 def current(line: CommandLine) -> None:
-    r"""Print the file's schema version and the one that is needed.
+    r"""Print the file's schema version and the needed one.
 
     \b
       sqsqlite db current
@@ -236,12 +240,12 @@ def current(line: CommandLine) -> None:
 @db.command("check")
 @click.pass_obj
 def check_schema(line: CommandLine) -> None:
-    r"""Compare the file's schema with the one that is needed.
+    r"""Compare the file's schema with the needed one.
 
     \b
       sqsqlite db check
 
-    Prints each difference and exits with 1 if there is one. `sqsqlite check` looks at the rows.
+    Prints each difference and exits with 1 if it finds one. `sqsqlite check` checks the rows.
     """
     path = _existing(line)
     from sqsqlite import schema_state
@@ -249,23 +253,23 @@ def check_schema(line: CommandLine) -> None:
     found = schema_state(path).differences
     line.print_rows(({"difference": difference} for difference in found), endless=True)
     if found:
-        raise Failure(f"{path}: the schema is not as needed", FAILED)
-    line.say(f"{path}: the schema is as needed")
+        raise Failure(f"{path}: the schema differs from the needed one", FAILED)
+    line.say(f"{path}: the schema matches the needed one")
 
 
 @db.command("upgrade")
 @click.option("--dry-run", is_flag=True, help="Print the steps and change nothing.")
-@click.option("--no-backup", is_flag=True, help="Make no copy of the file before the first step.")
+@click.option("--no-backup", is_flag=True, help="Do not copy the file before the first step.")
 @click.pass_obj
 def upgrade(line: CommandLine, dry_run: bool, no_backup: bool) -> None:
-    r"""Bring an older file to the schema version that is needed.
+    r"""Upgrade an older file to the needed schema version.
 
     \b
       sqsqlite db upgrade --dry-run
       sqsqlite db upgrade
 
-    Copies the file first and says where the copy is. Each step is one transaction: a step that fails, or is killed,
-    leaves the file as it was before that step. No other process may have the file open meanwhile. Prints the steps.
+    Copies the file first and prints the path of the copy. Each step is one transaction: a step that fails, or is
+    killed, changes nothing. No other process may have the file open meanwhile. Prints the steps.
     """
     path = _existing(line)
     import sqsqlite
@@ -283,7 +287,7 @@ def upgrade(line: CommandLine, dry_run: bool, no_backup: bool) -> None:
         for step in done.migrations
     )
     if not done.migrations:
-        line.say(f"{path}: version {done.version} is the newest, there is nothing to do")
+        line.say(f"{path}: version {done.version} is the newest; nothing to do")
     elif dry_run:
         line.say(f"{path}: version {done.version}; nothing was changed")
     else:

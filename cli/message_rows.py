@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages as rows of data: the same names whether they were received, peeked at or are to be sent."""
+"""Messages as rows of data. Received, peeked and sent messages use the same names."""
 
 import base64
 import json
@@ -14,14 +14,14 @@ class BadMessage(ValueError):
     """A line of input that is not a message; the text says what a line must be.
 
     Attributes:
-        row: the object that the line holds; None: it holds none.
+        row: the object on the line; None if the line is not an object.
     """
 
     row: dict[str, Any] | None = None
 
 
 def instant(milliseconds: int | None) -> str | None:
-    """An instant as ISO 8601 in UTC; the file keeps milliseconds since 1970."""
+    """An instant as ISO 8601 in UTC, from milliseconds since 1970."""
     if not milliseconds:
         return None
     text = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
@@ -29,7 +29,7 @@ def instant(milliseconds: int | None) -> str | None:
 
 
 def received_row(message: dict[str, Any]) -> dict[str, Any]:
-    """A message of ReceiveMessage, with all attributes asked for."""
+    """The row of a message of ReceiveMessage, which asked for all attributes."""
     system = message["Attributes"]
     return {
         "message_id": message["MessageId"],
@@ -47,7 +47,7 @@ def received_row(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def peeked_row(message: "Peeked") -> dict[str, Any]:
-    """A message that was looked at, not received."""
+    """The row of a message that was read, but not received."""
     typed = {
         name: {
             "DataType": value.data_type,
@@ -72,7 +72,7 @@ def peeked_row(message: "Peeked") -> dict[str, Any]:
     }
 
 
-# Written by a row and not to be sent: a row of `peek` or `receive` is a line for `send --jsonl` as it stands.
+# Keys of rows that are not sent. With them, `send --jsonl` takes the rows of `peek` and `receive` unchanged.
 ONLY_SHOWN = frozenset(
     {
         "age_seconds",
@@ -114,24 +114,26 @@ def _whole(text: str) -> str | None:
 
 
 def message_of(row: Any) -> dict[str, Any]:
-    """A row, or an object that a user wrote, as the arguments of `Queue.send`.
+    """Turn a row, or an object that a user wrote, into the arguments of `Queue.send`.
 
     Raises:
-        BadMessage: no object, no text body, a name that is none of a message's, or a value of another kind.
+        BadMessage: the row is not an object, its body is not text, a key is unknown, or a value has a wrong type.
     """
     if not isinstance(row, dict):
-        raise BadMessage('each line is a JSON object, such as {"body": "hello"}')
+        raise BadMessage('each line must be a JSON object, such as {"body": "hello"}')
     unknown = row.keys() - _SENT - ONLY_SHOWN
     if unknown:
-        raise BadMessage(f"{', '.join(sorted(unknown))}: unknown; {', '.join(sorted(_SENT))} are known")
+        raise BadMessage(
+            f"{', '.join(sorted(unknown))}: unknown; the known keys are {', '.join(sorted(_SENT))}"
+        )
     message = {name: value for name, value in row.items() if name in _SENT and value is not None}
     if not isinstance(message.get("body"), str):
-        raise BadMessage("body is missing or no text; JSON inside it is text too")
+        raise BadMessage("body is missing or not text; JSON inside a body must be text too")
     for name in _TEXTS & message.keys():
         if not isinstance(message[name], str):
-            raise BadMessage(f"{name} is {_json(message[name])}: text is wanted")
+            raise BadMessage(f"{name} is {_json(message[name])}: it must be text")
     if not _is_whole_number(message.get("delay", 0)):
-        raise BadMessage(f"delay is {_json(message['delay'])}: a whole number of seconds is wanted")
+        raise BadMessage(f"delay is {_json(message['delay'])}: it must be a whole number of seconds")
     if "attributes" in message:
         message["attributes"] = _attributes_of(message["attributes"])
     return message
@@ -147,18 +149,18 @@ def _is_whole_number(value: Any) -> bool:
 
 
 def _json(value: Any) -> str:
-    """A value as the line has it."""
+    """A value as JSON, as on the line."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _attributes_of(attributes: Any) -> dict[str, Any]:
     if not isinstance(attributes, dict):
-        raise BadMessage('attributes are a JSON object, such as {"kind": "greeting"}')
+        raise BadMessage('attributes must be a JSON object, such as {"kind": "greeting"}')
     return {name: _attribute_of(name, value) for name, value in attributes.items()}
 
 
 def _attribute_of(name: str, value: Any) -> Any:
-    """Text, a number, or SQS's own form with the bytes behind its Base64."""
+    """Text, a number, or SQS's own form, with the bytes decoded from Base64."""
     from decimal import Decimal
 
     if isinstance(value, str | float | Decimal) or _is_whole_number(value):
@@ -167,12 +169,12 @@ def _attribute_of(name: str, value: Any) -> Any:
     texts = isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
     if not texts or "DataType" not in given or given - _VALUES - {"DataType"}:
         raise BadMessage(
-            f"attribute {name} is {_json(value)}: text, a number, or an object with DataType and StringValue or "
-            "BinaryValue is wanted"
+            f"attribute {name} is {_json(value)}: it must be text, a number, or an object with DataType and "
+            "StringValue or BinaryValue"
         )
     if value.get("BinaryValue") is None:
         return value
     try:
         return {**value, "BinaryValue": base64.b64decode(value["BinaryValue"], validate=True)}
     except ValueError as error:
-        raise BadMessage(f"attribute {name}: its BinaryValue is no Base64") from error
+        raise BadMessage(f"attribute {name}: its BinaryValue is not Base64") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that every command takes, before the verb or after it."""
+"""The options that every command takes, before the verb or after it."""
 
 import math
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ _KEPT = "sqsqlite.options"
 
 
 def span(limit: Range) -> str:
-    """A range in words for a help text. The check is the request's: --limits native allows more."""
+    """A range in words for a help text. The request checks the value, since --limits native allows more."""
     return f"{limit.low:,} to {limit.high:,}"
 
 
 def given(context: click.Context) -> dict[str, Any]:
-    """The options given so far, by name: one dict for the whole run, since a click.Context shares its meta."""
+    """The options given so far, by name. All contexts of a run share one dict, through Click's meta."""
     kept: dict[str, Any] = context.meta.setdefault(_KEPT, {})
     return kept
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """What comes later on the line wins: after the verb over before it, both over the environment."""
+    """Keep an option. The one after the verb wins over the one before it, and both win over the environment."""
     if value is not None:
         given(context)[str(parameter.name)] = value
 
@@ -42,12 +42,12 @@ def _compile(context: click.Context, parameter: click.Parameter, value: str | No
         try:
             _keep(context, parameter, jmespath.compile(value))
         except jmespath.exceptions.JMESPathError as error:
-            words = on_screen(f"{value!r} is no JMESPath expression: {error}")
+            words = on_screen(f"{value!r} is not a JMESPath expression: {error}")
             raise click.BadParameter(words) from error
 
 
 def _keep_number(context: click.Context, parameter: click.Parameter, value: float | None) -> None:
-    """Click takes NaN for a number within any range."""
+    """Keep a number, but refuse NaN, which Click accepts in any range."""
     if value is not None and math.isnan(value):
         raise click.BadParameter("NaN is not a number of seconds")
     _keep(context, parameter, value)
@@ -70,31 +70,31 @@ _OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     ("--db",): {
         "metavar": "FILE",
         "type": click.Path(),
-        "help": f"The file. Else the environment's {ENVIRONMENT}, else ./{DEFAULT_PATH}.",
+        "help": f"The file. Default: the environment's {ENVIRONMENT}, else ./{DEFAULT_PATH}.",
     },
     ("--output",): {
         "type": click.Choice(FORMATS),
         "help": "Default: a table on a terminal, else jsonl; json for the AWS CLI's commands. csv-safe is csv for "
-        "spreadsheets: no cell between commas is a formula.",
+        "spreadsheets, which take none of its cells for a formula.",
     },
     ("--out",): {
         "metavar": "PATH",
         "type": click.Path(),
-        "help": "Write the data there instead of standard output.",
+        "help": "Write the data to this file instead of standard output.",
     },
-    ("--query",): {"metavar": "JMESPATH", "callback": _compile, "help": "Print this part of the data."},
+    ("--query",): {"metavar": "JMESPATH", "callback": _compile, "help": "Print only this part of the data."},
     ("--synchronous",): {
         "type": click.Choice(("FULL", "NORMAL"), case_sensitive=False),
         "metavar": "FULL|NORMAL",
-        "help": "NORMAL is faster and may lose the last commits at power loss. Default: FULL.",
+        "help": "NORMAL is faster, but a power loss may undo the last commits. Default: FULL.",
     },
     ("--compat",): {
         "type": click.Choice(("docs", "aws")),
-        "help": "Old receipt handles: an error (docs, the default), or as softly as Amazon treats them (aws).",
+        "help": "Treat old receipt handles as errors (docs, the default), or leniently as Amazon does (aws).",
     },
     ("--limits",): {
         "type": click.Choice(("sqs", "native")),
-        "help": "native lifts the limits that exist for Amazon's sake. Default: sqs.",
+        "help": "native lifts the limits that only Amazon needs. Default: sqs.",
     },
     ("--busy-timeout",): {
         "metavar": "SECONDS",
@@ -102,36 +102,36 @@ _OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
         "callback": _keep_number,
         "help": "How long to wait for other writers. Default: 30.",
     },
-    ("--region",): {"metavar": "NAME", "help": "What ARNs say. Default: us-east-1."},
+    ("--region",): {"metavar": "NAME", "help": "The region in ARNs. Default: us-east-1."},
     ("--adopt",): {
         "is_flag": True,
         "default": None,
-        "help": "Put the queue's tables into a SQLite file that holds the application's own.",
+        "help": "Add the queue's tables to a SQLite file that holds an application's tables.",
     },
     ("--no-color",): {
         "is_flag": True,
         "default": None,
-        "help": "No colours; so does a NO_COLOR in the environment.",
+        "help": "Use no colours; NO_COLOR in the environment does the same.",
     },
     ("-q", "--quiet"): {
         "is_flag": True,
         "default": None,
-        "help": "Say nothing but errors on standard error.",
+        "help": "Write only errors to standard error.",
     },
     ("-v", "--verbose"): {"is_flag": True, "default": None, "help": "Say which file is used."},
 }
 
-# Flags of the AWS CLI that a file can't honour: to pass over them in silence would mislead.
+# Flags of the AWS CLI that a file can't honour. Ignoring them in silence would mislead.
 _REFUSED = ("--endpoint-url", "--profile")
 
 
 def root_options() -> list[click.Parameter]:
-    """The options before the verb; the environment counts here alone."""
+    """The options before the verb. Only these read the environment."""
     return [*_made(), *_refused()]
 
 
 def add_options(command: click.Command) -> click.Command:
-    """Let a command take them after the verb as well, commands below it included. Its own of the same name stay."""
+    """Let a command and its subcommands take the options after the verb too. Its own of the same name stay."""
     if isinstance(command, click.Group):
         for child in command.commands.values():
             add_options(child)
@@ -140,12 +140,12 @@ def add_options(command: click.Command) -> click.Command:
     added = [option for option in [*_made(_AfterVerb), *_refused()] if taken.isdisjoint(option.opts)]
     command.params += added
     if command.epilog is None:
-        command.epilog = "The options of `sqsqlite --help`, such as --db and --output, may stand here too."
+        command.epilog = "The options of `sqsqlite --help`, such as --db and --output, work here too."
     return command
 
 
 def keep_examples(command: click.Command) -> click.Command:
-    r"""Let the examples in a command's help stay as they are written, line by line.
+    r"""Keep the line ends of the examples in a command's help.
 
     Click's mark for such lines is the control character that a docstring writes as \b; ours are raw and hold the
     two characters.
@@ -155,7 +155,7 @@ def keep_examples(command: click.Command) -> click.Command:
 
 
 class _AfterVerb(click.Option):
-    """An option of every command: the shell completes it after the verb, `sqsqlite --help` alone describes it."""
+    """An option of every command. The shell completes it after the verb; only `sqsqlite --help` describes it."""
 
     def get_help_record(self, ctx: click.Context) -> None:  # noqa: ARG002 - Click's signature
         return None

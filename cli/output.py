@@ -22,24 +22,26 @@ _BESIDE = ("-wal", "-shm", "-journal")
 
 
 def check_target(target: str, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a file that must not, or can't be written. Changes nothing.
+    """Refuse a file that must not be overwritten or can't be written. Changes nothing.
 
     Args:
-        inputs: what the command reads: none of them is a target, by whatever name.
+        inputs: the files that the command reads. The target must not be one of them, by any name.
 
     Raises:
-        Failure: it is one of them, or another SQLite database or its WAL; or it can't be written.
+        Failure: the target is an input, a SQLite database or its WAL, or can't be written.
     """
     path = Path(target)
     if any(_is_same(path, given) for given in inputs):
-        raise Failure(f"--out {target}: it is the file that is read, and would be overwritten", FAILED)
+        raise Failure(f"--out {target}: the command reads this file and would overwrite it", FAILED)
     for database in (path, *_databases_of(path)):
         if _is_database(database):
-            raise Failure(f"--out {target}: belongs to a SQLite database, which is not overwritten", FAILED)
+            raise Failure(
+                f"--out {target}: this file belongs to a SQLite database and must not be overwritten", FAILED
+            )
     if path.exists() and not path.is_file():
         if path.is_dir():
             raise Failure(f"--out {target}: Is a directory", FAILED)
-        return  # a pipe or a device: opening it could not be undone
+        return  # a pipe or a device, which opening would change
     was_there = os.path.lexists(path)
     try:
         with path.open("ab"):
@@ -51,20 +53,20 @@ def check_target(target: str, inputs: Sequence[Path] = ()) -> None:
 
 
 def check_folder(flag: str, folder: Path) -> None:
-    """Refuse a folder that can't be written to, or made.
+    """Refuse a folder that can't be made or written to.
 
     Raises:
-        Failure: says which folder, there already, does not allow it.
+        Failure: names the nearest existing folder, which does not allow it.
     """
     there = next((found for found in (folder, *folder.absolute().parents) if found.exists()), Path("/"))
     if not there.is_dir():
         raise Failure(f"{flag} {folder}: {there} is not a folder", FAILED)
     if not os.access(there, os.W_OK | os.X_OK):
-        raise Failure(f"{flag} {folder}: {there} can't be written to", FAILED)
+        raise Failure(f"{flag} {folder}: {there} is not writable", FAILED)
 
 
 def _is_same(target: Path, given: Path) -> bool:
-    """Two names of one file; of a file that is not there yet, the one name."""
+    """Whether both paths name one file. The file may be missing still."""
     try:
         return os.path.samefile(target, given)
     except OSError:
@@ -72,7 +74,7 @@ def _is_same(target: Path, given: Path) -> bool:
 
 
 def _databases_of(path: Path) -> list[Path]:
-    """The database whose WAL, index or journal has this name."""
+    """The databases whose WAL, index or journal would have this name."""
     return [Path(str(path).removesuffix(suffix)) for suffix in _BESIDE if path.name.endswith(suffix)]
 
 
@@ -95,17 +97,17 @@ class Output:
     A file or a pipe gets the data as it is. On a terminal, characters that would steer it are escaped.
 
     Args:
-        form: json, jsonl, table, csv, csv-safe or text; None lets the kind of data and the terminal decide.
+        form: json, jsonl, table, csv, csv-safe or text; None chooses by the kind of data and the terminal.
         path: the file to write; None or "-" is standard output.
-        inputs: the files that the command reads; the output must not be one of them.
-        query: a compiled JMESPath expression, applied before anything is printed.
-        coloured: whether a terminal may be shown colours.
+        inputs: the files that the command reads, which the output must not overwrite.
+        query: a compiled JMESPath expression, applied before printing.
+        coloured: whether a terminal may show colours.
 
     Attributes:
-        whole: a table is neither cut nor left out in parts, because its messages are deleted afterwards.
+        whole: whether a table keeps every column and every text whole, because its messages are deleted next.
 
     Raises:
-        Failure: the file can't be made, or must not be overwritten.
+        Failure: the file can't be written, or must not be overwritten.
     """
 
     def __init__(
@@ -145,16 +147,16 @@ class Output:
 
     @property
     def shows_tables(self) -> bool:
-        """Whether rows become a table on a terminal, so that words may explain it."""
+        """Whether rows become a table on a terminal, where words may explain it."""
         return self.is_terminal and self.makes_tables
 
     @property
     def has_screen(self) -> bool:
-        """Whether a table may take the whole terminal, which can go back to what it showed before."""
+        """Whether a table may fill the terminal, which can restore its earlier content afterwards."""
         return self.shows_tables and os.environ.get("TERM") not in ("dumb", "unknown")
 
     def close(self) -> None:
-        """Flush, close the file if there is one, and give the terminal back."""
+        """Flush, close the file, and restore the terminal."""
         if self._screen is not None:
             self._screen.close()
         if self._file is not None:
@@ -164,20 +166,20 @@ class Output:
     def _out(self) -> IO[str]:
         if self._file is not None:
             return self._file
-        if sys.stdout is None:  # Python does this when the descriptor is closed
+        if sys.stdout is None:  # Python sets it so when the descriptor is closed
             raise Failure("standard output is closed")
         return sys.stdout
 
     def flush(self) -> None:
-        """Hand everything to the operating system."""
+        """Hand the printed data to the operating system."""
         self._out.flush()
 
     def sync(self) -> None:
-        """Flush, and sync a file to the disk: the messages are deleted next."""
+        """Flush, and sync a file to the disk, before the messages are deleted."""
         self.flush()
         try:
             number = self._out.fileno()
-        except io.UnsupportedOperation:  # a program that embeds this one collects what is printed
+        except io.UnsupportedOperation:  # an embedding program collects the data in memory
             return
         if stat.S_ISREG(os.fstat(number).st_mode):
             os.fsync(number)
@@ -191,15 +193,15 @@ class Output:
         default: str | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        """Print rows: a table on a terminal, else a JSON object a line.
+        """Print rows: a table on a terminal, else one JSON object a line.
 
         Args:
             rows: JSON values; all rows have the same keys.
-            columns: of a table and of text, in this order; () is all of them. The other formats always have all.
-            endless: rows come one by one, and each is printed at once. On a terminal, rows with `columns` are one
-                table, however many calls print them.
-            default: the format unless the user chose one; None lets the terminal decide.
-            names: the keys of the rows: without a row, CSV prints them as its heading.
+            columns: the columns of a table and of text, in this order; () is all. Other formats always print all.
+            endless: print each row as soon as it comes. On a terminal, rows with `columns` form one table, even if
+                several calls print them.
+            default: the format, unless the user chose one; None chooses by the terminal.
+            names: the keys of the rows, for the heading of CSV if there are no rows.
         """
         if endless:
             for row in rows:
@@ -250,7 +252,7 @@ class Output:
         self._screen.show(title, columns, _values(rows, columns))
 
     def document(self, value: Any, *, queried: bool = False) -> None:
-        """Print one value as the AWS CLI prints it: JSON indented by four, nothing for an empty object.
+        """Print one value as the AWS CLI does: as JSON indented by four, or nothing for an empty object.
 
         Args:
             queried: the JMESPath expression has been applied already.
@@ -270,7 +272,7 @@ class Output:
         else:
             rows = list(_rows_of(value))
             if form != "jsonl":
-                # The first row's keys are the columns: give it the keys of the others, too.
+                # The first row's keys become the columns, so every row gets the keys of all rows.
                 names = dict.fromkeys(name for row in rows if isinstance(row, Mapping) for name in row)
                 rows = [{**names, **row} if isinstance(row, Mapping) else row for row in rows]
             self._some_rows(rows, (), form)
@@ -283,7 +285,7 @@ class Output:
         import csv
 
         buffer = io.StringIO()
-        # The writer quotes the characters of its own line end, and a reader takes either of these for one.
+        # The writer quotes the characters of its line end. Readers take either of these two for a line end.
         writer = csv.writer(buffer, lineterminator="\r\n")
 
         def line(values: Iterable[Any]) -> None:
@@ -314,13 +316,13 @@ class Output:
 
     @property
     def width(self) -> int | None:
-        """The terminal's columns; None where nothing is left out or cut."""
+        """The width of the terminal in columns; None if the table stays whole."""
         import shutil
 
         return shutil.get_terminal_size().columns if self.is_terminal and not self.whole else None
 
     def _drawing(self, columns: Sequence[Column]) -> "Drawing":
-        from sqsqlite.cli.drawing import Drawing  # loads Rich, for tables alone
+        from sqsqlite.cli.drawing import Drawing  # loads Rich, which only tables need
 
         return Drawing(columns, self.width)
 
@@ -329,12 +331,12 @@ class Output:
             self._out.write(line + "\n")
 
 
-# Spreadsheets take a text that begins so for a formula; some of them skip the white space before it.
+# Spreadsheets take a text with such a beginning for a formula; some skip the white space before it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def _no_formula(value: Any) -> str:
-    """A cell that a spreadsheet shows as it is: an apostrophe before a text keeps it from being a formula."""
+    """A cell that no spreadsheet takes for a formula: an apostrophe before the text prevents that."""
     text = cell_text(value)
     return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
 
@@ -354,7 +356,7 @@ def _cells(row: Any, columns: Sequence[str]) -> list[Any]:
 
 
 def _rows_of(value: Any) -> Iterator[Any]:
-    """A document as rows: its one list's items, a map's pairs, or itself."""
+    """The rows of a document: the items of its only list, the pairs of its only map, or the document itself."""
     if isinstance(value, Mapping) and len(value) == 1:
         [value] = value.values()
         if isinstance(value, Mapping):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line on the terminal that shows how far a long command is: on standard error, so that data passes it by."""
+"""The progress line of a long command. It stands on standard error, so that it never mixes with data."""
 
 import os
 import stat
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Counts what is done, and shows it on a line that Rich draws. Rich is loaded for the first line.
+    """Counts finished things, and shows the count on a line that Rich draws. The first line loads Rich.
 
     Args:
-        done: the word for a thing that is done: sent, loaded.
-        source: the input; the bar shows how much of a regular file was read.
-        total: the number of things, if it is known; then the bar shows how many of them are done.
-        shown: False draws nothing, and neither does a standard error that is not a terminal.
+        done: the word for finished things, such as sent or loaded.
+        source: the input. If it is a regular file, the bar shows how much of it was read.
+        total: the number of things, if known. The bar then shows how many are done.
+        shown: whether to draw. If standard error is not a terminal, nothing is drawn either.
         coloured: whether the bar may have colours.
     """
 
@@ -51,7 +51,7 @@ class Progress:
         return f"{self.count:,} {self._done} in {seconds:.1f} s ({rate})"
 
     def advance(self, count: int) -> None:
-        """Count `count` more things, and draw the line anew, ten times a second at most."""
+        """Count `count` more things, and redraw the line at most ten times a second."""
         self.count += count
         if self._shown and time.monotonic() - self._drawn > 0.1:
             self._drawn = time.monotonic()
@@ -62,7 +62,7 @@ class Progress:
         """Replace the line.
 
         Args:
-            part: 0 to 1, shown as a bar; None: no bar.
+            part: 0 to 1, drawn as a bar; None draws no bar.
         """
         if not self._shown:
             return
@@ -85,14 +85,14 @@ class Progress:
         self._line.update(self._line.task_ids[0], completed=part, description=text, refresh=True)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._line is not None:
             self._line.stop()
             self._line = None
 
 
 def _size(source: Any) -> int:
-    """Bytes of a regular file, 0 of anything else."""
+    """The size of a regular file in bytes; 0 for any other input."""
     try:
         status = os.fstat(source.fileno())
     except (AttributeError, OSError):  # no input, or one that is not a file (io.UnsupportedOperation)

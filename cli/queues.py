@@ -33,7 +33,7 @@ _OPTIONS = (
         SQS.visibility_timeout_seconds,
         "How long a received message is hidden",
     ),
-    _number("--delay-seconds", "SECONDS", SQS.delay_seconds, "Before a message becomes visible"),
+    _number("--delay-seconds", "SECONDS", SQS.delay_seconds, "Delay before a message becomes visible"),
     _number(
         "--message-retention-period",
         "SECONDS",
@@ -55,7 +55,7 @@ _OPTIONS = (
     click.option(
         "--content-based-deduplication",
         type=click.Choice(("true", "false")),
-        help="FIFO queues: whether the body makes the deduplication id of a message that has none.",
+        help="FIFO queues: whether a message without a deduplication id gets one from its body.",
     ),
     click.option(
         "--dead-letter-queue",
@@ -67,7 +67,7 @@ _OPTIONS = (
         "--max-receive-count",
         type=int,
         metavar="COUNT",
-        help=f"How often a message is received before it goes there, {span(SQS.max_receive_count)}. "
+        help=f"Receives before a message goes to the dead-letter queue, {span(SQS.max_receive_count)}. "
         f"Default: {_RECEIVES}.",
     ),
     click.option(
@@ -77,14 +77,14 @@ _OPTIONS = (
         type=AttributeName("settable", "="),
         multiple=True,
         metavar="NAME=VALUE",
-        help="Any attribute by SQS's name. Repeatable.",
+        help="Any attribute, by SQS's name. Repeatable.",
     ),
-    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Repeatable."),
+    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag. Repeatable."),
 )
 
 
 def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that `create` and `set` have in common."""
+    """Add the options of both `create` and `set`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -114,7 +114,7 @@ def create(
     """
     if max_receive_count is not None and dead_letter_queue is None:
         raise click.UsageError(
-            "--max-receive-count belongs to --dead-letter-queue: it says when messages go there"
+            "--max-receive-count needs --dead-letter-queue: it says when messages go there"
         )
     tags = _pairs(given.pop("tags"), "--tag")
     attributes = _attributes(**given)
@@ -126,7 +126,7 @@ def create(
         attributes["RedrivePolicy"] = _policy(line.queue(dead_letter_queue).arn, count)
     request = {"QueueName": queue, "Attributes": attributes, **({"tags": tags} if tags else {})}
     try:
-        with told_of_fifo(request, "the name says which it is"):
+        with told_of_fifo(request, "a name that ends in .fifo makes one"):
             sqs.client.create_queue(**request)
     except QueueNameExists as error:
         hint = f"hint: `sqsqlite set {queue}` changes a queue, with the same options"
@@ -159,7 +159,7 @@ def set_(
     tags = _pairs(given.pop("tags"), "--tag")
     attributes = _attributes(**given)
     if not (tags or attributes) and dead_letter_queue is None and max_receive_count is None:
-        raise click.UsageError("nothing is given that is to be set")
+        raise click.UsageError("give at least one attribute or tag to set")
     found = line.queue(queue)
     with line.naming(found.name), line.sqs.transaction():
         if dead_letter_queue is not None or max_receive_count is not None:
@@ -179,7 +179,7 @@ def _changed_policy(queue: "Queue", target: str | None, count: int | None) -> st
     target = target or old.get("deadLetterTargetArn")
     if target is None:
         raise click.UsageError(
-            f"--max-receive-count belongs to --dead-letter-queue, which {queue.name} has not"
+            f"--max-receive-count needs --dead-letter-queue: {queue.name} does not have one"
         )
     return _policy(target, old.get("maxReceiveCount", _RECEIVES) if count is None else count)
 
@@ -189,7 +189,7 @@ def _policy(target_arn: str, max_receive_count: int) -> str:
 
 
 def _attributes(attributes: tuple[str, ...], **options: int | str | None) -> dict[str, str]:
-    """By SQS's names, whichever way they were given."""
+    """The attributes by SQS's names, from --attribute and the other options."""
     found = _pairs(attributes, "--attribute")
     for option, value in options.items():
         if value is None:
@@ -206,7 +206,7 @@ def _pairs(words: tuple[str, ...], flag: str) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals):
-            raise click.BadParameter(f"{word!r}: a name, = and a value are wanted", param_hint=flag)
+            raise click.BadParameter(f"{word!r}: expected a name, = and a value", param_hint=flag)
         pairs[name] = value
     return pairs
 
@@ -243,7 +243,7 @@ def queues(line: CommandLine, prefix: str) -> None:
 
 
 def counts_columns() -> list[Column]:
-    """Columns of a queue's counts and age, as `queues`, `stats` and `top` show them."""
+    """The columns of a queue's counts and age in `queues`, `stats` and `top`."""
     return [
         Column("queue"),
         Column("visible"),
@@ -254,13 +254,15 @@ def counts_columns() -> list[Column]:
 
 
 def target_name(found: "QueueStatistics") -> str | None:
-    """The dead-letter queue by name."""
+    """The name of the dead-letter queue."""
     arn = found.dead_letter_target_arn
     return None if arn is None else arn.rpartition(":")[2]
 
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask first.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Say what the command would do, and do nothing."
+)
 
 
 @click.command("purge")
@@ -269,13 +271,13 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be
 @dry_run_option
 @click.pass_obj
 def purge(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
-    r"""Delete every message in a queue, in flight ones too.
+    r"""Delete all messages of a queue, also those in flight.
 
     \b
       sqsqlite purge orders --dry-run
       sqsqlite purge orders
 
-    This cannot be undone. A queue can be purged once in 60 seconds.
+    You cannot undo this. A queue can be purged once in 60 seconds.
     """
     found = line.queue(queue)
     count = len(found)
@@ -298,7 +300,7 @@ def delete(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
     \b
       sqsqlite delete orders
 
-    This cannot be undone. For 60 seconds no queue of this name can be made.
+    You cannot undo this. For 60 seconds, a queue of this name cannot be made again.
     """
     found = line.queue(queue)
     count = len(found)
@@ -311,7 +313,7 @@ def delete(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
 
 
 def _sources(line: CommandLine, name: str) -> str:
-    """A warning of the queues whose dead letters go to this one: once it is gone, what fails there stays there."""
+    """A warning that names the queues with this dead-letter queue. Without it, they keep their failing messages."""
     targets = {found.name: target_name(found) for found in line.sqs.stats()}
     sources = [source for source, target in targets.items() if target == name]
     if not sources:

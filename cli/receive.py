@@ -20,7 +20,7 @@ from sqsqlite.contract.limits import LOOKED_AT
 _ID, _BODY = Column("message_id"), Column("body", cut=True)
 _SENT_AT = Column("sent_at", "sent (UTC)", leave=1, shown=instant)
 _PEEKED = (_ID, Column("state", leave=3, width=9), Column("receive_count", "count", leave=2), _SENT_AT, _BODY)
-# In order of sending, so the instant stays as long as anything does.
+# The rows are in order of sending, so the instant leaves a narrow screen last.
 _TAILED = (
     _ID,
     Column("state", leave=2, width=9),
@@ -32,7 +32,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def how_many(*more: str) -> Callable[[_Command], _Command]:
-    """The option -n, --number, as `number`; `more` are other names of it."""
+    """The option -n, --number, as `number`; `more` are its other names."""
     return click.option(
         "-n",
         "--number",
@@ -41,7 +41,7 @@ def how_many(*more: str) -> Callable[[_Command], _Command]:
         type=click.IntRange(LOOKED_AT.low, LOOKED_AT.high),
         default=10,
         show_default=True,
-        help="How many messages.",
+        help="The number of messages.",
     )
 
 
@@ -49,7 +49,7 @@ def how_many(*more: str) -> Callable[[_Command], _Command]:
 @queue_argument
 @how_many()
 @click.option(
-    "--hidden", is_flag=True, help="The delayed ones and those in flight, the next to return first."
+    "--hidden", is_flag=True, help="Show delayed and in-flight messages, the next to become visible first."
 )
 @click.pass_obj
 def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
@@ -59,32 +59,30 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
       sqsqlite peek orders -n 3
       sqsqlite peek orders --hidden --query '[].{id: message_id, until: visible_at}'
 
-    Shows the visible messages that would be received next. Counts no receive and hides nothing. On a FIFO queue,
-    messages that wait for an earlier one of their group are visible too.
+    Shows the visible messages that a receive would return next. It counts as no receive and hides nothing. On a FIFO
+    queue, it also shows messages that wait for an earlier one of their group.
     """
     found = line.queue(queue)
     rows = [peeked_row(message) for message in found.peek(number, hidden=hidden)]
     if not rows:
-        line.say("no message hidden" if hidden else "no message visible")
+        line.say("no hidden messages" if hidden else "no visible messages")
     line.print_rows(rows, with_group(_PEEKED, found.name, rows))
 
 
 @click.command("tail")
 @queue_argument
 @how_many()
-@click.option(
-    "-f", "--follow", is_flag=True, help="Go on with new messages as they are sent, until interrupted."
-)
+@click.option("-f", "--follow", is_flag=True, help="Go on with new messages, until interrupted.")
 @click.pass_obj
 def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
-    r"""Show the messages sent last; -f goes on with new ones.
+    r"""Show the latest messages; -f goes on with new ones.
 
     \b
       sqsqlite tail orders
       sqsqlite tail orders -f
 
-    Shows messages in any state, in order of sending. A message that is sent and deleted within a quarter of a second
-    may be missed. A message that moves to a dead-letter queue keeps its send time, so -f does not show it there.
+    Shows messages in any state, in order of sending. -f may miss a message that is sent and deleted within a quarter
+    of a second. A message that moves to a dead-letter queue keeps its send time, so -f does not show it there.
     """
     found = line.queue(queue)
     if not follow:
@@ -113,20 +111,25 @@ _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many at most; any number.",
+    help="The most messages to receive; any number.",
 )
-@click.option("--wait", type=int, metavar="SECONDS", help=f"For the first one, {span(_WAIT)}.")
+@click.option(
+    "--wait", type=int, metavar="SECONDS", help=f"How long to wait for the first message, {span(_WAIT)}."
+)
 @click.option(
     "--visibility-timeout",
     type=int,
     metavar="SECONDS",
-    help=f"How long they stay hidden, {span(_VISIBILITY_TIMEOUT)}.",
+    help=f"How long messages stay hidden, {span(_VISIBILITY_TIMEOUT)}.",
 )
-@click.option("--delete", is_flag=True, help="Delete what is printed, after it is printed.")
-@click.option("--fail-empty", is_flag=True, help="Exit code 3 when the queue is empty.")
-@click.option("--loop", is_flag=True, help="Go on until interrupted, waiting for more.")
+@click.option("--delete", is_flag=True, help="Delete the messages after printing them.")
+@click.option("--fail-empty", is_flag=True, help="Exit with 3 if no message came.")
+@click.option("--loop", is_flag=True, help="Go on until interrupted, and wait for more messages.")
 @click.option(
-    "--exec", "command", metavar="COMMAND", help="Run this for each message, its body on standard input."
+    "--exec",
+    "command",
+    metavar="COMMAND",
+    help="Run COMMAND for each message, with the body on standard input.",
 )
 @click.option(
     "--retry-after",
@@ -168,24 +171,26 @@ def receive(
     waits for its visibility timeout, or for --retry-after. A message that another consumer has received or deleted
     meanwhile counts as lost, and the exit code is 4. While COMMAND runs, the timeout is extended. COMMAND finds
     SQSQLITE_QUEUE, SQSQLITE_MESSAGE_ID, SQSQLITE_RECEIVE_COUNT, SQSQLITE_RECEIPT_HANDLE, SQSQLITE_SENT_AT,
-    SQSQLITE_GROUP_ID and SQSQLITE_ATTRIBUTES (JSON) in its environment, and in SQSQLITE_DB the file. Attributes too
-    large for an environment are left out, and SQSQLITE_LEFT_OUT names their variable.
+    SQSQLITE_GROUP_ID, SQSQLITE_ATTRIBUTES (JSON) and SQSQLITE_DB (the file) in its environment. Attributes too large
+    for an environment are left out, and SQSQLITE_LEFT_OUT names their variable.
     """
     if command is None and retry_after is not None:
-        raise click.UsageError("--retry-after belongs to --exec")
+        raise click.UsageError("--retry-after needs --exec")
     if command is not None and delete:
-        raise click.UsageError("--delete and --exec exclude each other: exit 0 deletes")
+        raise click.UsageError(
+            "--delete and --exec exclude each other: exit 0 of COMMAND deletes the message"
+        )
     query = line.options.get("query")
     if delete and query is not None:
         check_query(query, each=loop)
     source = Receiving(line.client(), line.queue(queue).name, wait, visibility_timeout)
     if retry_after is not None:
         _check_visibility_timeout(retry_after)
-    with line.naming(source.name):  # another may delete it meanwhile
+    with line.naming(source.name):  # another process may delete the queue meanwhile
         if loop and not source.visibility_timeout:
             raise click.UsageError(
                 "--loop with a visibility timeout of 0 would receive the same messages again and again: "
-                "--visibility-timeout says another, `sqsqlite peek` and `sqsqlite tail -f` only look"
+                "--visibility-timeout sets another, `sqsqlite peek` and `sqsqlite tail -f` only read"
             )
         if command is not None:
             from sqsqlite.cli.work import Work
@@ -240,7 +245,7 @@ def _print_for_ever(line: CommandLine, source: Receiving, *, delete: bool) -> in
 
 
 def _columns(queue: str, rows: list[dict[str, Any]] | None = None, *, delete: bool) -> list[Column]:
-    """Columns of a table and of text. With --delete the attributes too, if `rows` have any or are yet to come."""
+    """The columns of a table and of text. --delete adds the attributes, if `rows` have some or come later."""
     columns = with_group(_COLUMNS, queue, rows or ())
     if delete and (rows is None or any(row["attributes"] for row in rows)):
         columns.append(_ATTRIBUTES)
@@ -258,10 +263,10 @@ def _delete_printed(
     """Delete the messages of which --query printed something, once the output is flushed.
 
     Args:
-        each: --query was applied to one message at a time; otherwise to the list of all.
+        each: whether --query applies to one message at a time, or to the list of all.
 
     Raises:
-        Failure: some were not printed, or could not be deleted.
+        Failure: some messages were not printed, or could not be deleted.
     """
     line.output.sync()
     query = line.options.get("query")
@@ -280,7 +285,7 @@ def _delete_printed(
         reasons.append(f"{len(failed)} printed, but not deleted")
     if len(printed) < len(messages):
         reasons.append(
-            f"{len(messages) - len(printed)} received, but not deleted: --query prints nothing of them"
+            f"{len(messages) - len(printed)} received, but not deleted: --query prints nothing for them"
         )
     if reasons:
         raise Failure("\n".join(reasons), PARTIAL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where `receive` and `receive --exec` get their messages: ReceiveMessage on one queue."""
+"""ReceiveMessage on one queue, for `receive` and `receive --exec`."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,7 @@ class Receiving:
                 return
 
     def one_by_one(self, number: int) -> Iterator[list[dict[str, Any]]]:
-        """Yield up to `number` messages, one a receive. Only the first receive waits."""
+        """Yield up to `number` messages, one with each receive. Only the first receive waits."""
         if not self.visibility_timeout:
             for message in self.some(number, wait=self._wait):
                 yield [message]
@@ -76,7 +76,7 @@ class Receiving:
             yield found
 
     def for_ever(self, at_once: int = AT_ONCE) -> Iterator[list[dict[str, Any]]]:
-        """Yield messages without end, and wait when the queue is empty."""
+        """Yield messages without end, and wait while the queue is empty."""
         while True:
             if found := self.some(at_once, wait=_LONGEST_WAIT if self._wait is None else self._wait):
                 yield found

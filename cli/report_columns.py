@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a report's columns stand in a table on a terminal."""
+"""The columns of a report in a table on a terminal."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from sqsqlite.cli.table import Column, age, instant
 
-# What leaves a narrow screen first has the lowest number; what is not named stays as long as the queue's name.
+# Narrow screens leave out the column with the lowest number first. Columns without a number stay.
 _LEAVE = {
     "sent_bytes": 1,
     "deduplicated": 2,
@@ -50,10 +50,10 @@ _CUT = ("file", "queue", "problem", "group_id", "source", "source_arn")
 
 
 def columns_of(name: str, rows: Sequence[dict[str, Any]]) -> list[Column]:
-    """The columns of a report's table: those of its rows, ages in the unit that fits.
+    """The columns of a report's table, with ages in the unit that fits.
 
     Args:
-        name: of the report; fleet's `file` is what its rows are about.
+        name: the name of the report. The fleet report keeps its column `file`, which names each row.
     """
     names = list(rows[0]) if rows else ()
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite send`: one message, or standard input as messages."""
+"""`sqsqlite send` sends one message, or standard input as messages."""
 
 import json
 import sys
@@ -25,24 +25,28 @@ _DELAY = limits.SQS.delay_seconds
 @click.command("send")
 @queue_argument
 @click.argument("body")
-@click.option("--delay", type=int, metavar="SECONDS", help=f"Before it becomes visible, {span(_DELAY)}.")
+@click.option(
+    "--delay", type=int, metavar="SECONDS", help=f"Delay before the message becomes visible, {span(_DELAY)}."
+)
 @click.option(
     "-a",
     "--attribute",
     "attributes",
     multiple=True,
     metavar="NAME[:TYPE]=VALUE",
-    help="TYPE: String (default) or Number. Repeatable.",
+    help="An attribute. TYPE: String (default) or Number. Repeatable.",
 )
-@click.option("--group", "group_id", metavar="ID", help="Message group; on a standard queue the tenant.")
-@click.option("--deduplication-id", metavar="ID", help="FIFO queues only.")
+@click.option("--group", "group_id", metavar="ID", help="The message group; on a standard queue, the tenant.")
+@click.option("--deduplication-id", metavar="ID", help="The deduplication id. FIFO queues only.")
 @click.option(
-    "--jsonl", is_flag=True, help="Input lines are JSON objects: body, attributes, delay, group_id, ..."
+    "--jsonl", is_flag=True, help="Read JSON objects from the lines: body, attributes, delay, group_id, ..."
 )
-@click.option("--nul", is_flag=True, help="NUL characters, not line ends, separate the messages.")
-@click.option("--raw", is_flag=True, help="All the input is one message.")
-@click.option("--create", is_flag=True, help="Make the queue, and the file, if it does not exist.")
-@click.option("--continue-on-error", is_flag=True, help="Set refused messages aside and go on; exit code 4.")
+@click.option("--nul", is_flag=True, help="Separate messages at NUL characters instead of line ends.")
+@click.option("--raw", is_flag=True, help="Send the whole input as one message.")
+@click.option("--create", is_flag=True, help="Make the queue and the file if they do not exist.")
+@click.option(
+    "--continue-on-error", is_flag=True, help="Write refused messages to a file and go on; exit code 4."
+)
 @click.option(
     "--refused",
     "refused_path",
@@ -80,11 +84,9 @@ def send(
     if jsonl + nul + raw > 1:
         raise click.UsageError("--jsonl, --nul and --raw exclude each other")
     if refused_path is not None and not continue_on_error:
-        raise click.UsageError("--refused belongs to --continue-on-error")
+        raise click.UsageError("--refused needs --continue-on-error")
     if body == "-" and common["deduplication_id"] is not None and not raw:
-        raise click.UsageError(
-            "--deduplication-id with - would make all lines but the first duplicates of it"
-        )
+        raise click.UsageError("--deduplication-id with - would make all lines duplicates of the first one")
     common["attributes"] = _typed(attributes)
     common = {name: value for name, value in common.items() if value is not None}
     if create:
@@ -157,7 +159,7 @@ def _text(record: bytes) -> dict[str, Any]:
     try:
         return {"body": record.decode()}
     except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8: its byte {error.start + 1} fits no character") from error
+        raise ValueError(f"not UTF-8: byte {error.start + 1} does not belong to a character") from error
 
 
 def _text_line(record: bytes) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def _json_line(record: bytes) -> dict[str, Any]:
     try:
         row = json.loads(_text(record)["body"], parse_float=Decimal)
     except json.JSONDecodeError as error:
-        raise BadMessage(f"not JSON, from its character {error.pos + 1} on") from error
+        raise BadMessage(f"not JSON, from character {error.pos + 1} on") from error
     except RecursionError as error:
         raise BadMessage("nested too deeply for a message") from error
     try:
@@ -183,14 +185,14 @@ def _json_line(record: bytes) -> dict[str, Any]:
 
 
 def _typed(words: tuple[str, ...]) -> dict[str, Any] | None:
-    """`name=value` is a String, `name:Number=5` and `name:String.label=x` say their type."""
+    """Parse attributes: `name=value` is a String, `name:Number=5` and `name:String.label=x` name their type."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
         name, _, data_type = name.partition(":")
         if not (name and equals) or data_type.startswith("Binary"):
             raise click.BadParameter(
-                f"{word!r}: NAME=VALUE or NAME:Number=VALUE is wanted; binary values go by --jsonl",
+                f"{word!r}: expected NAME=VALUE or NAME:Number=VALUE; --jsonl takes binary values",
                 param_hint="--attribute",
             )
         found[name] = {"DataType": data_type or "String", "StringValue": value}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite serve`: the SQS endpoint of the file."""
+"""`sqsqlite serve` runs the SQS endpoint of the file."""
 
 import contextlib
 import math
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _is_base_url = re.compile(
     r"https?://(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?/?"
 ).fullmatch
-# Seconds that the last writes to the file, which no client waits for, may wait for other writers.
+# How long the last writes to the file, which no client waits for, may wait for other writers.
 CLOSE_SECONDS = 2.0
 _LOOK_AGAIN = 0.1
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -43,36 +43,40 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.IntRange(0, 65_535),
     default=9324,
     show_default=True,
-    help="0: any free one, which the command prints.",
+    help="The port. 0 chooses a free one, which the command prints.",
 )
 @click.option(
     "--base-url",
     metavar="URL",
-    help="The beginning of queue URLs. Default: the scheme and the Host header of each request.",
+    help="The beginning of queue URLs. Default: the scheme and Host header of each request.",
 )
 @click.option(
     "--allowed-host",
     "allowed_hosts",
     metavar="NAME",
     multiple=True,
-    help="Without access keys: answer to this name too, like to localhost. May be repeated.",
+    help="Without access keys, accept this name in the Host header, like localhost. Repeatable.",
 )
 @click.option(
     "--keys", "key_file", metavar="FILE", type=_FILE, help="More access keys, as in ~/.aws/credentials."
 )
 @click.option(
-    "--tls-cert", "tls_certificate", metavar="FILE", type=_FILE, help="Serve HTTPS: the certificate, as PEM."
+    "--tls-cert",
+    "tls_certificate",
+    metavar="FILE",
+    type=_FILE,
+    help="Serve HTTPS with this certificate, as PEM.",
 )
-@click.option("--tls-key", metavar="FILE", type=_FILE, help="The certificate's key, as PEM.")
+@click.option("--tls-key", metavar="FILE", type=_FILE, help="The key of the certificate, as PEM.")
 @click.option("--require-tls", is_flag=True, help="Refuse requests that did not come over HTTPS.")
 @click.option(
-    "--behind-proxy", is_flag=True, help="Believe X-Forwarded-Proto and -For of this machine's proxy."
+    "--behind-proxy", is_flag=True, help="Trust X-Forwarded-Proto and -For of a proxy on this machine."
 )
 @click.option(
     "--rate-limit",
     metavar="N",
     type=click.FloatRange(0, min_open=True),
-    help="Serve each account N requests a second, and answer RequestThrottled beyond that.",
+    help="Serve N requests a second for each account; answer more with RequestThrottled.",
 )
 @click.option(
     "--processes",
@@ -80,10 +84,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Processes that serve the port.",
+    help="The number of serving processes.",
 )
-@click.option("--log", metavar="PATH", help="Append a line of JSON for each request; - is standard error.")
-@click.option("--metrics-for-all", is_flag=True, help="Answer /metrics to other machines too.")
+@click.option(
+    "--log", metavar="PATH", help="Append a line of JSON for each request to PATH; - is standard error."
+)
+@click.option("--metrics-for-all", is_flag=True, help="Serve /metrics to other machines too.")
 @click.pass_obj
 def serve(line: CommandLine, /, **options: Any) -> None:
     r"""Serve the file to SQS clients, until Ctrl-C or SIGTERM.
@@ -93,9 +99,10 @@ def serve(line: CommandLine, /, **options: Any) -> None:
       sqsqlite serve --port 0 --synchronous NORMAL
       sqsqlite serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
 
-    Other programs may use the file meanwhile. Without access keys the server listens to this machine only, and serves
-    every request, signed or not. `sqsqlite keys add` makes a key; from then on requests must be signed. On the first
-    signal the server answers long polls at once and finishes other requests; a second signal ends it.
+    Other programs may use the file meanwhile. Without access keys, the server accepts connections from this machine
+    only, and serves every request, signed or not. `sqsqlite keys add` makes a key; from then on clients must sign
+    requests. On the first signal the server answers long polls at once and finishes other requests. A second signal
+    ends it.
     """
     _check(options)
     log_path = options.pop("log")
@@ -123,7 +130,7 @@ def _protected() -> Iterator[None]:
 
 
 def _endpoint(line: CommandLine, options: dict[str, Any]) -> "Endpoint":
-    """Bind the address. No file is made yet: the address may be refused."""
+    """Bind the address before any file is made, since binding may fail."""
     from sqsqlite.serve.endpoint import Endpoint, EndpointOptions
 
     key_file = options["key_file"]
@@ -145,7 +152,7 @@ def _endpoint(line: CommandLine, options: dict[str, Any]) -> "Endpoint":
 def _run(
     line: CommandLine, options: dict[str, Any], make: Callable[[int], "Server"], announce: Callable[[], None]
 ) -> None:
-    """Serve until the end, by the servers that `make` gives for the processes' places."""
+    """Serve until a signal comes. `make` makes the server of each process, by its place."""
     if options["processes"] == 1:
         server = make(0)
         stopper = Stopper(server)
@@ -166,7 +173,9 @@ def _run(
 
 def _check(options: dict[str, Any]) -> None:
     if options["rate_limit"] is not None and not math.isfinite(options["rate_limit"]):
-        raise click.UsageError(f"--rate-limit {options['rate_limit']}: a finite number of requests a second")
+        raise click.UsageError(
+            f"--rate-limit {options['rate_limit']}: it must be a finite number of requests a second"
+        )
     if (options["tls_certificate"] is None) != (options["tls_key"] is None):
         raise click.UsageError("--tls-cert and --tls-key belong together")
     if options["require_tls"] and options["tls_certificate"] is None and not options["behind_proxy"]:
@@ -176,12 +185,12 @@ def _check(options: dict[str, Any]) -> None:
     for name in options["allowed_hosts"]:
         if not name or set(name) & set("/@*") or name.count(":") == 1:
             raise click.UsageError(
-                f"--allowed-host {name}: a name or an address, without scheme, port and wildcard"
+                f"--allowed-host {name}: it must be a name or an address, without scheme, port and wildcard"
             )
     if options["base_url"] is not None and not _is_base_url(options["base_url"]):
         raise click.UsageError(
-            f"--base-url {options['base_url']}: http://HOST[:PORT] or https://HOST[:PORT] is allowed, without path and "
-            "query: a queue's URL goes on with account and name"
+            f"--base-url {options['base_url']}: it must be http://HOST[:PORT] or https://HOST[:PORT], without path and "
+            "query: a queue's URL adds account and name"
         )
     if options["processes"] > 1 and not hasattr(os, "fork"):
         raise click.UsageError("--processes: this system can't fork, so it can run only one process")
@@ -197,7 +206,7 @@ def _require_uvicorn() -> None:
 
 
 def _check_certificate(options: dict[str, Any]) -> None:
-    """Check the certificate before a process is started, which would meet the fault only when it serves."""
+    """Check the certificate now, before a serving process would fail because of it."""
     certificate, key = options["tls_certificate"], options["tls_key"]
     if certificate is None:
         return
@@ -210,7 +219,7 @@ def _check_certificate(options: dict[str, Any]) -> None:
 
 
 def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
-    """The file to write the log to."""
+    """Open the log."""
     if path is None:
         return contextlib.nullcontext()
     if path == "-":
@@ -221,20 +230,20 @@ def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
 def _announce(line: CommandLine, options: dict[str, Any], endpoint: "Endpoint") -> None:
     count = options["processes"]
     by = f", {count} processes" if count > 1 else ""
-    # With --quiet too if any free port was asked for: nothing else shows which one it is.
+    # A free port is printed with --quiet too: nothing else shows its number.
     say = line.say if options["port"] else partial(click.echo, err=True)
     say(f"serving {line.path} on {endpoint.url}{by}")
     if endpoint.is_keyed:
-        line.say("access keys are in force: requests must be signed")
+        line.say("access keys are in force: clients must sign requests")
     else:
         line.say(
-            f"no access keys: every request is served as account {DEFAULT_ACCOUNT_ID}, signed or not, to this machine "
-            "alone"
+            "no access keys: the server accepts only this machine, and serves every request, signed or not, as account "
+            f"{DEFAULT_ACCOUNT_ID}"
         )
 
 
 def _work(line: CommandLine, make: Callable[[int], "Server"], place: int, ready: "Ready") -> int:
-    """One process of several. It makes no file: if the file has gone, it can't start."""
+    """Run one process of several. It makes no file: if the file is missing, it fails."""
     try:
         server = make(place)
         stopper = Stopper(server)
@@ -250,20 +259,20 @@ def _work(line: CommandLine, make: Callable[[int], "Server"], place: int, ready:
 
 
 def _tell(failure: click.ClickException) -> int:
-    """Its words, and its exit code."""
+    """Print the failure and return its exit code."""
     failure.show()
     return failure.exit_code
 
 
 class Stopper:
-    """A handler of signals: the first one stops the server, a second one does not wait for requests."""
+    """Handles signals: the first one stops the server, a second one does so without waiting for requests."""
 
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._count = 0
 
     def __call__(self, _number: int, _frame: "FrameType | None") -> None:
-        """A signal has come."""
+        """Stop the server."""
         self._count += 1
         self._server.stop(at_once=self.is_hurried)
 
@@ -276,7 +285,7 @@ class Stopper:
 def close(line: CommandLine, stopper: Stopper) -> None:
     """Close the file, or end the process at once if another program's lock keeps the file from closing.
 
-    Everything that was answered is in the file. The next process sweeps it and copies the WAL.
+    The file holds every answered request. The next process sweeps the file and copies the WAL.
     """
     closing = threading.Thread(target=line.close, daemon=True)
     closing.start()

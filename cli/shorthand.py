@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The AWS CLI's ways to write a structured value: shorthand, JSON, and file://; and its skeleton of parameters.
+"""Structured values as the AWS CLI takes them, in shorthand, JSON or files, and its skeletons of parameters.
 
 Shorthand is `Name=value,Name=value`. A value is a word, a quoted text, `[value,...]` or `{Name=value,...}`; outside
 brackets `Name=a,b` is a list too. A backslash before a comma keeps the comma. `Name@=file://path` reads the value.
-Source: AWS CLI user guide, "Using shorthand syntax"; what the guide leaves open was tried with AWS CLI 1.45.
+Sources: AWS CLI user guide, "Using shorthand syntax"; trials with AWS CLI 1.45 where the guide is silent.
 """
 
 import base64
@@ -16,23 +16,23 @@ from typing import Any
 from msgspec import inspect
 
 _key = re.compile(r"[A-Za-z0-9\-_.#/:]+")
-_begins_pair = re.compile(r"""[^,='"\[{][^,=]*=""")  # else what follows a comma is another item of a list
+_begins_pair = re.compile(r"""[^,='"\[{][^,=]*=""")  # else a comma begins another item of a list
 _quoted = {mark: re.compile(rf"{mark}((?:\\.|[^\\{mark}])*){mark}", re.DOTALL) for mark in "'\""}
-_bare = (re.compile(r"(?:\\,|[^,])*"), re.compile(r"(?:\\,|[^,\]}])*"))  # outside and inside of brackets
+_bare = (re.compile(r"(?:\\,|[^,])*"), re.compile(r"(?:\\,|[^,\]}])*"))  # outside and inside brackets
 _comma = re.compile(r"\s*,\s*")
 _unescaped = re.compile(r"\\(['\"\\])")
 
 
 class ShorthandError(ValueError):
-    """The text has not the form of a shorthand value; the message points at the place."""
+    """The text is not a shorthand value; the message points at the wrong place."""
 
 
 def parse_shorthand(text: str) -> dict[str, Any]:
-    """The structure that a shorthand text describes: every leaf is text, or bytes after `@=fileb://`.
+    """Parse a shorthand text. Every leaf is text, or bytes after `@=fileb://`.
 
     Raises:
-        ShorthandError: it is none.
-        OSError: a file that it names can't be read.
+        ShorthandError: the text is not a shorthand value.
+        OSError: a named file can't be read.
     """
     reader = _Reader(text)
     pairs = reader.pairs("")
@@ -60,7 +60,7 @@ class _Reader:
         self.place += len(self.rest) - len(self.rest.lstrip())
 
     def take(self, mark: str) -> bool:
-        """Whether the mark stands here; if so, go past it and the blanks behind."""
+        """Go past the mark and the blanks after it, if the mark comes next. Returns whether it does."""
         self.skip_blanks()
         if not self.rest.startswith(mark):
             return False
@@ -69,7 +69,7 @@ class _Reader:
         return True
 
     def pairs(self, end: str) -> dict[str, Any]:
-        """`Name=value,...`, up to the end or to the mark that closes them."""
+        """`Name=value,...`, up to the end of the text or the closing mark."""
         found: dict[str, Any] = {}
         if end and self.take(end):
             return found
@@ -84,7 +84,7 @@ class _Reader:
                 raise self.error("'='")
             if match[0] in found:
                 self.place = start
-                raise self.error(f"another name: {match[0]} was given before")
+                raise self.error(f"another name than {match[0]}, which was given before")
             found[match[0]] = self.value(end, from_file=from_file)
             if end and self.take(end):
                 return found
@@ -132,12 +132,12 @@ class _Reader:
         return found
 
     def word(self, *, inside: bool, from_file: bool = False) -> str | bytes:
-        """A quoted text, or all up to a comma; inside brackets, up to a closing one too."""
+        """A quoted text, or the text up to a comma; inside brackets, also up to a closing bracket."""
         mark = self.rest[:1]
         if mark and mark in _quoted:
             match = _quoted[mark].match(self.text, self.place)
             if match is None:
-                raise self.error(f"a text between {mark} and {mark}; the second is missing,")
+                raise self.error(f"a text between {mark} and {mark}")
             self.place = match.end()
             text = _unescaped.sub(r"\1", match[1])
         else:
@@ -149,7 +149,7 @@ class _Reader:
 
 
 def load(text: str) -> str | bytes:
-    """A parameter's value: the content of `file://path` (text) or `fileb://path` (bytes), else the text itself.
+    """The value of a parameter: the content of `file://path` (text) or `fileb://path` (bytes), else the text itself.
 
     Raises:
         OSError: the file can't be read.
@@ -162,16 +162,17 @@ def load(text: str) -> str | bytes:
 
 
 def structure(words: tuple[str, ...], shape: inspect.Type, *, raw_binary: bool = False) -> Any:
-    """A flag's words as the value that a parameter of this shape takes.
+    """Turn the words of a flag into the value of a parameter.
 
     Args:
-        words: one; several for a list.
-        shape: of the request's field, as msgspec describes it.
-        raw_binary: binary values are text as it is, not Base64.
+        words: one word; several for a list.
+        shape: the type of the request's field, as msgspec describes it.
+        raw_binary: binary values are plain text instead of Base64.
 
     Raises:
-        ShorthandError, OSError: as `parse_shorthand`.
-        ValueError: JSON that is none, or Base64 that is none.
+        ShorthandError: a word is not a shorthand value.
+        OSError: a named file can't be read.
+        ValueError: a word is not the JSON or Base64 that it should be.
     """
     shape = without_none(shape)
     loaded = [load(word) for word in words]
@@ -195,7 +196,7 @@ def _one_structure(word: str) -> Any:
 
 
 def fit(shape: inspect.Type, value: Any, raw_binary: bool) -> Any:
-    """Give leaves their type where the shape knows it. What does not fit stays: the request's check names it."""
+    """Convert leaves to the types of the shape. Values that do not fit stay, and the request refuses them."""
     shape = without_none(shape)
     if isinstance(shape, inspect.StructType) and isinstance(value, dict):
         types = {field.encode_name: field.type for field in shape.fields}
@@ -222,8 +223,8 @@ def _from_base64(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise ValueError(
-            f"{text!r} is not Base64, in which binary values are given; "
-            "--cli-binary-format raw-in-base64-out takes them as they are"
+            f"{text!r} is not Base64, the default form of binary values; "
+            "--cli-binary-format raw-in-base64-out takes plain text"
         ) from error
 
 
@@ -238,7 +239,7 @@ def without_none(shape: inspect.Type) -> inspect.Type:
 
 
 def skeleton(fields: tuple[inspect.Field, ...]) -> dict[str, Any]:
-    """`--generate-cli-skeleton`: each field by SQS's name, with an empty value of its type."""
+    """The skeleton of --generate-cli-skeleton: each field by SQS's name, with an empty value of its type."""
     return {field.encode_name: _empty(field.type) for field in fields}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts, ages and rates: once, or refreshed; and CloudWatch's metrics."""
+"""`stats`, `top` and `metrics`: counts, ages and rates of queues, and CloudWatch's metrics."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ _ACTIVITY = (
     Column("dead_letter_queue", "dead letters to", leave=1),
 )
 _RATES = (
-    # Before a rate leaves, the count of delayed messages does: rates are what `top` is for.
+    # The count of delayed messages leaves before the rates, which are the purpose of `top`.
     Column("sent_per_s", "sent/s", leave=13),
     Column("received_per_s", "recv/s", leave=12),
     Column("deleted_per_s", "del/s", leave=11),
@@ -49,8 +49,8 @@ def stats(line: CommandLine, queue: str | None) -> None:
       sqsqlite stats
       sqsqlite stats orders --query '[0].visible'
 
-    visible, in_flight and delayed are exact. sent, received, deleted, dead_lettered and empty_receives are those of
-    the running minute and the one before it: since activity_since.
+    visible, in_flight and delayed are exact. sent, received, deleted, dead_lettered and empty_receives count the
+    running minute and the one before it, that is, since activity_since.
     """
     found = _statistics(line, queue)
     line.print_rows((_stats_row(one) for one in found), [*counts_columns(), *_ACTIVITY])
@@ -93,7 +93,7 @@ _TOP = (*counts_columns(), *_RATES)
 
 
 @click.command("top")
-@click.option("--once", is_flag=True, help="Show it once, with the rates of one interval, and end.")
+@click.option("--once", is_flag=True, help="Show one table, with the rates of one interval, and end.")
 @click.option("--sort", type=click.Choice(list(_SORTS)), default="visible", show_default=True)
 @click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, metavar="SECONDS")
 @click.pass_obj
@@ -122,12 +122,12 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
 
 
 def _refreshed(line: CommandLine, interval: float, wait: Wait) -> Iterator[list[dict[str, Any]]]:
-    """Rows after each interval, until the wait says that it is over."""
+    """Yield rows after each interval, until `wait` returns True."""
     sqs = line.sqs
     looked_ms = begun_ms = sqs.now_ms()
 
     def look() -> "dict[str, QueueStatistics]":
-        # All looks count from the same minute on, so what lies between two of them is exact.
+        # All looks count from the same minute on, so the difference between two of them is exact.
         return {found.name: found for found in sqs.stats(since=begun_ms)}
 
     before = look()
@@ -141,7 +141,7 @@ def _refreshed(line: CommandLine, interval: float, wait: Wait) -> Iterator[list[
 def _top_row(now: "QueueStatistics", before: "QueueStatistics | None", seconds: float) -> dict[str, Any]:
     def rate(name: str) -> float:
         earlier: int = 0 if before is None else getattr(before, name)
-        # Less than before: the queue is another one of the same name.
+        # A smaller count means that a new queue has the same name.
         count: int = getattr(now, name) - earlier
         return round(max(count, 0) / seconds, 1)
 
@@ -210,9 +210,9 @@ def metrics(line: CommandLine, queue: str | None) -> None:
       sqsqlite metrics
       sqsqlite metrics orders --query '[0].ApproximateAgeOfOldestMessage'
 
-    One instant of all queues, or of QUEUE. Counts are exact and ages are in seconds. NumberOf... and SentMessageSize
-    are those of the running minute and the one before it. FIFO queues and standard ones have some metrics of their
-    own. As a table there is a line for each metric; in the other formats an object for each queue.
+    Shows all queues, or QUEUE, at one instant. Counts are exact, and ages are in seconds. NumberOf... and
+    SentMessageSize count the running minute and the one before it. FIFO queues and standard ones have some metrics of
+    their own. A table has a line for each metric; the other formats have an object for each queue.
     """
     found = line.sqs.metrics() if queue is None else [line.queue(queue).metrics()]
     if line.output.makes_tables:
@@ -222,7 +222,7 @@ def metrics(line: CommandLine, queue: str | None) -> None:
 
 
 def _metrics_rows(found: "list[QueueMetrics]") -> Iterator[dict[str, Any]]:
-    """The same names for each queue, null where its kind has no such metric."""
+    """Yield the same names for each queue, with null for a metric that its kind does not have."""
     measured = [(one.name, one.cloudwatch()) for one in found]
     names = dict.fromkeys(name for _, values in measured for name in values)
     for queue, values in measured:

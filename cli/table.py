@@ -15,12 +15,12 @@ _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def on_screen(text: str) -> str:
-    r"""Write each of these characters as `\u` and four hexadecimal digits: within JSON the same value."""
+    r"""Escape the characters that steer a terminal as `\u` and four hexadecimal digits, as JSON does."""
     return re.sub(_STEERING, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def one_line(text: str) -> str:
-    """Escape every character that has no glyph of its own, line ends among them: the text stays on its line."""
+    """Escape every character without a glyph, line ends included, so that the text stays on one line."""
     if text.isprintable():
         return text
     return "".join(mark if mark.isprintable() else _ESCAPES.get(mark) or _escaped(mark) for mark in text)
@@ -34,12 +34,12 @@ class Column(NamedTuple):
     """One column of a table.
 
     Attributes:
-        name: the row's member.
+        name: the key in the row.
         heading: the text above the column; the name if empty.
-        leave: 0: the column stays on every screen; otherwise narrow screens leave columns out in this order, 1 first.
-        cut: a part of the text is of use too.
+        leave: 0 keeps the column on every screen; narrow screens leave out the others in this order, 1 first.
+        cut: whether a narrow screen may cut the text.
         shown: makes the text of a value; by default the text of the other formats.
-        width: at least, in columns of the screen. Where rows come one by one, later ones may be wider than the first.
+        width: the least width in columns of the screen, for rows that are printed one by one.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Column(NamedTuple):
 
 
 def cell_text(value: Any) -> str:
-    """A value as one cell: empty for None, JSON for what has parts."""
+    """The text of a cell: empty for None, JSON for lists and objects."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -69,7 +69,7 @@ def cell_text(value: Any) -> str:
 
 
 def plain_columns(names: Sequence[str]) -> list[Column]:
-    """Columns of unknown rows: every text but ids may be cut."""
+    """The columns of unknown rows. Screens may cut every text but ids and queues."""
     return [Column(name, cut=not name.lower().endswith(("id", "queue"))) for name in names]
 
 
@@ -77,10 +77,10 @@ _GROUP = Column("group_id", "group", leave=2, cut=True)
 
 
 def with_group(columns: Sequence[Column], queue: str, rows: Sequence[Mapping[str, Any]] = ()) -> list[Column]:
-    """Columns of messages. On a FIFO queue, or if a row has a group, the group stands before the body.
+    """The columns of messages. On a FIFO queue, or if a row has a group, the group stands before the body.
 
     Args:
-        queue: its name.
+        queue: the name of the queue.
     """
     if not (queue.endswith(".fifo") or any(row["group_id"] for row in rows)):
         return [*columns]
@@ -96,5 +96,5 @@ def age(seconds: float) -> str:
 
 
 def instant(text: str) -> str:
-    """An ISO 8601 instant to the second, without its year."""
+    """Shorten an ISO 8601 instant to the second, without its year."""
     return text[5:19].replace("T", " ")

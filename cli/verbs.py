@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of commands: where each one lives, and the line `sqsqlite --help` shows without loading it."""
+"""The table of commands: the home of each one, and its line in `sqsqlite --help`, which loads no command."""
 
 from importlib import import_module
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Verb(NamedTuple):
 
     Attributes:
         home: `module:attribute` below sqsqlite.cli.
-        section: the heading it stands under in `sqsqlite --help`.
+        section: its heading in `sqsqlite --help`.
         summary: the first sentence of its own help.
     """
 
@@ -27,7 +27,7 @@ class Verb(NamedTuple):
     summary: str
 
     def load(self) -> click.Command:
-        """Import the module and take the command out of it."""
+        """Import the module and return the command."""
         module, _, attribute = self.home.partition(":")
         command = getattr(import_module(f"sqsqlite.cli.{module}"), attribute)
         assert isinstance(command, click.Command), self.home
@@ -41,22 +41,22 @@ VERBS: dict[str, Verb] = {
     "send": Verb("send:send", EVERYDAY, "Send a message, or one for each line of standard input."),
     "receive": Verb("receive:receive", EVERYDAY, "Receive messages, or run a command for each."),
     "peek": Verb("receive:peek", EVERYDAY, "Look at messages without receiving them."),
-    "tail": Verb("receive:tail", EVERYDAY, "Show the messages sent last; -f goes on with new ones."),
+    "tail": Verb("receive:tail", EVERYDAY, "Show the latest messages; -f goes on with new ones."),
     "stats": Verb("stats:stats", EVERYDAY, "Show counts, ages, and the activity of the last minute or two."),
     "metrics": Verb("stats:metrics", EVERYDAY, "Show CloudWatch's metrics of the queues."),
     "top": Verb("stats:top", EVERYDAY, "Watch the queues, refreshed every second."),
     "dlq": Verb("dead_letters:dlq", EVERYDAY, "Show dead letters, their sources and receive counts."),
-    "redrive": Verb("dead_letters:redrive", EVERYDAY, "Send dead letters back to where they came from."),
-    "purge": Verb("queues:purge", EVERYDAY, "Delete every message in a queue, in flight ones too."),
+    "redrive": Verb("dead_letters:redrive", EVERYDAY, "Send dead letters back to their source queues."),
+    "purge": Verb("queues:purge", EVERYDAY, "Delete all messages of a queue, also those in flight."),
     "delete": Verb("queues:delete", EVERYDAY, "Delete a queue with its messages."),
     "demo": Verb("demo:demo", EVERYDAY, "Run workers on real input, kill one, and show that it adds up."),
-    "completion": Verb("arguments:completion", EVERYDAY, "Print how to switch shell completion on."),
-    "db": Verb("files:db", FILES, "Upgrade the file's schema, or look at its version."),
+    "completion": Verb("arguments:completion", EVERYDAY, "Print how to switch on shell completion."),
+    "db": Verb("files:db", FILES, "Upgrade the file's schema, or show its version."),
     "backup": Verb("files:backup", FILES, "Copy the file while it is in use."),
     "restore": Verb("files:restore", FILES, "Make a file from a backup."),
     "check": Verb("files:check", FILES, "Check the file for damage."),
     "dump": Verb("files:dump", FILES, "Write messages as JSON lines."),
-    "load": Verb("files:load", FILES, "Send what dump has written."),
+    "load": Verb("files:load", FILES, "Load the messages that dump has written."),
     "serve": Verb("serve:serve", ENDPOINT, "Serve the file to SQS clients, until Ctrl-C or SIGTERM."),
     "keys": Verb("access_keys:keys", ENDPOINT, "Make, list, rotate and remove the access keys of serve."),
     "report": Verb("report:report", ANALYTICS, "Report on the queues with Spark, over JDBC."),
@@ -64,34 +64,38 @@ VERBS: dict[str, Verb] = {
     "analytics": Verb(
         "analytics:analytics", ANALYTICS, "Fetch the JDBC driver, or print the types of the reporting views."
     ),
-    "create-queue": Verb("actions:create_queue", AWS, "Make a queue, or find the equal one."),
-    "delete-queue": Verb("actions:delete_queue", AWS, "Delete a queue with its messages; asks nothing."),
+    "create-queue": Verb("actions:create_queue", AWS, "Make a queue, or find an equal one."),
+    "delete-queue": Verb("actions:delete_queue", AWS, "Delete a queue with its messages, without asking."),
     "get-queue-url": Verb("actions:get_queue_url", AWS, "Print a queue's URL."),
     "list-queues": Verb("actions:list_queues", AWS, "List the URLs of queues."),
     "list-dead-letter-source-queues": Verb(
-        "actions:list_dead_letter_source_queues", AWS, "List the queues whose dead letters come here."
+        "actions:list_dead_letter_source_queues",
+        AWS,
+        "List the queues that send their dead letters to a queue.",
     ),
     "get-queue-attributes": Verb(
         "actions:get_queue_attributes", AWS, "Print a queue's attributes and counts."
     ),
-    "set-queue-attributes": Verb("actions:set_queue_attributes", AWS, "Set attributes, all of them or none."),
-    "purge-queue": Verb("actions:purge_queue", AWS, "Delete every message in a queue; asks nothing."),
+    "set-queue-attributes": Verb("actions:set_queue_attributes", AWS, "Set attributes, either all or none."),
+    "purge-queue": Verb("actions:purge_queue", AWS, "Delete all messages of a queue, without asking."),
     "send-message": Verb("actions:send_message", AWS, "Send a message."),
     "send-message-batch": Verb("actions:send_message_batch", AWS, "Send up to ten messages."),
     "receive-message": Verb("actions:receive_message", AWS, "Receive up to ten messages."),
     "delete-message": Verb("actions:delete_message", AWS, "Delete a received message."),
     "delete-message-batch": Verb("actions:delete_message_batch", AWS, "Delete up to ten received messages."),
     "change-message-visibility": Verb(
-        "actions:change_message_visibility", AWS, "Hide a received message for another time, from now."
+        "actions:change_message_visibility", AWS, "Change how long a received message stays hidden, from now."
     ),
     "change-message-visibility-batch": Verb(
-        "actions:change_message_visibility_batch", AWS, "The same for up to ten received messages."
+        "actions:change_message_visibility_batch",
+        AWS,
+        "Change how long up to ten messages stay hidden, from now.",
     ),
     "tag-queue": Verb("actions:tag_queue", AWS, "Add tags to a queue, or give them other values."),
     "untag-queue": Verb("actions:untag_queue", AWS, "Remove tags from a queue."),
     "list-queue-tags": Verb("actions:list_queue_tags", AWS, "Print a queue's tags."),
     "add-permission": Verb("actions:add_permission", AWS, "Let other accounts use a queue."),
-    "remove-permission": Verb("actions:remove_permission", AWS, "Take a permission back."),
+    "remove-permission": Verb("actions:remove_permission", AWS, "Withdraw a permission."),
     "start-message-move-task": Verb(
         "actions:start_message_move_task", AWS, "Move a dead-letter queue's messages."
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`receive --exec`: a command a message, its visibility timeout extended while the command runs."""
+"""`receive --exec` runs a command for each message, and extends the message's visibility timeout meanwhile."""
 
 import errno
 import json
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _ATTRIBUTES = "SQSQLITE_ATTRIBUTES"
 _LEFT_OUT = "SQSQLITE_LEFT_OUT"
 _LOST = {
-    "gone": "another has deleted the message, the queue was purged, or its retention is over",
-    "replaced": "another has received the message",
+    "gone": "another consumer has deleted the message, the queue was purged, or the retention has ended",
+    "replaced": "another consumer has received the message",
     "ended": "its visibility timeout had ended",
     "moved": "the message is in the dead-letter queue",
 }
@@ -34,9 +34,9 @@ class Work:
     """Runs a command for each message.
 
     Args:
-        source: where messages come from.
+        source: receives the messages.
         command: a line for the shell.
-        retry_after: seconds until a failed message is shown again; None leaves it to its timeout.
+        retry_after: seconds until a failed message becomes visible again; None leaves it to its timeout.
     """
 
     def __init__(self, line: CommandLine, source: Receiving, command: str, retry_after: int | None) -> None:
@@ -45,20 +45,20 @@ class Work:
         self._command = command
         self._retry_after = retry_after
         self._running = False
-        self._starting = False  # the command may run already, and its process is unknown yet: raise nothing
-        self._stopped_by = 0  # the signal that asked for the end
-        self._stop_again = 0  # the one that asked again, while the command was starting
+        self._starting = False  # the command may run, but its process is not known yet: raise nothing
+        self._stopped_by = 0  # the signal that asked to stop
+        self._stop_again = 0  # the signal that asked again, while the command was starting
         self.done = 0
         self.failed = 0
         self.lost = 0
 
     def run(self, number: int | None) -> int:
-        """Handle `number` messages, with None all that will come; return how many were done.
+        """Handle `number` messages, or endlessly with None; return the number of successes.
 
-        SIGINT or SIGTERM ends it once the running command has ended, at once where none runs.
+        After SIGINT or SIGTERM, the run ends as soon as no command is running.
 
         Raises:
-            Failure: the command failed for some, or their messages were lost.
+            Failure: the command failed for some messages, or they were lost.
         """
         with handled_by(self._stop, signal.SIGINT, signal.SIGTERM):
             for message in self._messages(number):
@@ -72,7 +72,7 @@ class Work:
         return self.done
 
     def _messages(self, number: int | None) -> Iterator[dict[str, Any]]:
-        """One at a time: a message's timeout begins when its command does."""
+        """Yield one message at a time, so that its timeout begins together with its command."""
         portions = self._source.for_ever(at_once=1) if number is None else self._source.one_by_one(number)
         for [message] in portions:
             yield message
@@ -85,7 +85,7 @@ class Work:
             end(number)
         self._stopped_by = number
         if not self._line.options.get("quiet"):
-            # A handler runs between any two instructions, perhaps inside a write to sys.stderr: past its buffer.
+            # A handler may interrupt a write to sys.stderr, so it must not use the buffer of sys.stderr.
             os.write(2, _WAITING)
 
     def _handle(self, message: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ class Work:
         try:
             self._settle(message, self._run_command(message))
         except LeaseLost as error:
-            # Another consumer has or had the message: say so, count it, and go on to the next one.
+            # Another consumer has or had the message. Say so, count it, and go on with the next one.
             self._line.say(f"{message['MessageId']}: lost, {_LOST[error.reason]}")
             self.lost += 1
         except SQSError as error:
@@ -103,13 +103,13 @@ class Work:
             self._running = self._starting = False
 
     def _settle(self, message: dict[str, Any], status: int) -> None:
-        """Delete it, or show it again.
+        """Delete the message, or show it again.
 
         Raises:
-            LeaseLost: the message was no longer this command's.
+            LeaseLost: the handle is no longer valid.
         """
         if status == 0:
-            # Outside a transaction the delete of a message that is gone succeeds, as in SQS.
+            # Outside a transaction, deleting a missing message succeeds, as in SQS.
             with self._line.sqs.transaction():
                 self._source.client.delete_message(
                     QueueUrl=self._source.name, ReceiptHandle=message["ReceiptHandle"]
@@ -122,7 +122,7 @@ class Work:
         self.failed += 1
 
     def _run_command(self, message: dict[str, Any]) -> int:
-        """Run it to its end, half a timeout at a time."""
+        """Run the command to its end, and extend the timeout each time half of it is over."""
         timeout = self._source.visibility_timeout
         with tempfile.TemporaryFile() as body:
             body.write(message["Body"].encode())
@@ -143,7 +143,7 @@ class Work:
                 raise
 
     def _start_command(self, message: dict[str, Any], body: IO[bytes]) -> "subprocess.Popen[bytes]":
-        """Start the command; if its environment is too long for the system, without the attributes."""
+        """Start the command. If its environment is too large for the system, leave out the attributes."""
         environment = self._environment(message)
         try:
             return self._popen(environment, body)
@@ -152,14 +152,14 @@ class Work:
                 raise
         left_out = environment.pop(_ATTRIBUTES)
         self._line.say(
-            f"{message['MessageId']}: {_ATTRIBUTES} is left out of the command's environment, "
-            f"which its {len(os.fsencode(left_out)):,} bytes make too large for the system"
+            f"{message['MessageId']}: {_ATTRIBUTES} is left out of the command's environment: "
+            f"its {len(os.fsencode(left_out)):,} bytes make the environment too large for the system"
         )
         return self._popen({**environment, _LEFT_OUT: _ATTRIBUTES}, body)
 
     def _popen(self, environment: dict[str, str], body: IO[bytes]) -> "subprocess.Popen[bytes]":
-        # The shell is meant: COMMAND is the user's own line, the message reaches it as data alone.
-        # In a process group of its own, so that Ctrl-C at the terminal lets it end its work.
+        # The shell is intended: COMMAND is the user's own line, and the message reaches it only as data.
+        # The process group of its own keeps Ctrl-C at the terminal from ending the command.
         return subprocess.Popen(  # noqa: S602
             self._command, shell=True, stdin=body, env=environment, process_group=0
         )
@@ -171,7 +171,7 @@ class Work:
 
     def _environment(self, message: dict[str, Any]) -> dict[str, str]:
         row = received_row(message)
-        # A command inside another --exec inherits that one's variables: SQSQLITE_LEFT_OUT speaks of its message.
+        # A command inside another --exec inherits variables. SQSQLITE_LEFT_OUT is about the outer message.
         inherited = {name: value for name, value in os.environ.items() if name != _LEFT_OUT}
         return {
             **inherited,
@@ -182,15 +182,15 @@ class Work:
             "SQSQLITE_RECEIPT_HANDLE": row["receipt_handle"],
             "SQSQLITE_SENT_AT": row["sent_at"],
             "SQSQLITE_GROUP_ID": row["group_id"] or "",
-            # UTF-8 in any locale: an ASCII one would refuse the message for good.
+            # UTF-8 in any locale: an ASCII locale could never encode the message.
             _ATTRIBUTES: os.fsdecode(json.dumps(row["attributes"], ensure_ascii=False).encode()),
         }
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End the shell and what it started."""
+    """End the shell and the processes that it started."""
     if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)  # not waited for yet, so the number is still its own
+        os.killpg(process.pid, signal.SIGKILL)  # not yet waited for, so its number is not reused
     else:
         process.kill()
     process.wait()

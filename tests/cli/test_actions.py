@@ -56,7 +56,7 @@ def test_a_queue_is_found_by_name_url_of_any_host_or_arn(run, sqs, named):
 
 @pytest.mark.parametrize("named", ["not a queue", "nope"])
 def test_a_queue_url_that_is_none_is_named(run, sqs, path, named):
-    said = f"QueueDoesNotExist: {named}: no such queue in {path} (there are: orders)\n"
+    said = f"QueueDoesNotExist: {named}: no such queue in {path} (its queues: orders)\n"
     refused = run("purge-queue", "--queue-url", named)
     assert (refused.code, refused.err) == (1, said)
     assert run("get-queue-url", "--queue-name", "nope").err.startswith(
@@ -149,7 +149,7 @@ def test_what_the_file_refuses_is_an_error_of_sqs_and_what_the_line_lacks_one_of
         ("--tags", "file:///no/such/file", "No such file"),
         ("--tags", "a=b,c", "Invalid type for parameter Tags.a, value: ['b', 'c']"),
         ("--tags", '{"a": 5}', "Invalid type for parameter Tags.a, value: 5"),
-        ("--cli-input-json", "[]", "a JSON object is wanted"),
+        ("--cli-input-json", "[]", "it must be a JSON object"),
         ("--cli-input-json", '{"Unknown": 1, "Tags": {}}', 'Unknown parameter in input: "Unknown"'),
     ],
 )

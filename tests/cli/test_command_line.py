@@ -141,16 +141,16 @@ def test_a_queue_that_is_not_there_is_named_with_its_file_and_those_that_are(run
     verb, *rest = words
     refused = run(verb, "ordesr", *rest)
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err == f"QueueDoesNotExist: ordesr: no such queue in {path} (there are: orders)\n"
+    assert refused.err == f"QueueDoesNotExist: ordesr: no such queue in {path} (its queues: orders)\n"
 
 
 def test_of_many_queues_those_of_similar_names_are_told(run, sqs, path):
     for number in range(20):
         sqs.create_queue(f"part-{number:02}")
     said = run("peek", "order").err
-    assert said == f"QueueDoesNotExist: order: no such queue in {path} (there are: orders, ...)\n"
+    assert said == f"QueueDoesNotExist: order: no such queue in {path} (its queues: orders, ...)\n"
     said = run("peek", "x").err
-    assert said.endswith("(there are: orders, part-00, part-01, part-02, part-03, ...)\n")
+    assert said.endswith("(its queues: orders, part-00, part-01, part-02, part-03, ...)\n")
 
 
 def test_a_file_without_queues_is_told_to_be_one(run, path):
@@ -216,7 +216,7 @@ def test_a_query_that_is_none_stops_before_anything_is_done(run, sqs):
     sqs.queue("orders").send("hi")
     refused = run("receive", "orders", "--query", "[0")
     assert refused.code == 2
-    assert "no JMESPath expression" in refused.err
+    assert "not a JMESPath expression" in refused.err
     assert sqs.queue("orders").peek()[0].receive_count == 0
 
 

@@ -66,7 +66,7 @@ def test_more_than_the_limit_is_said(run, dead):
     ran = run("dlq", "dead", "--limit", 2)
     assert ([row["body"] for row in ran.rows], ran.err) == (
         ["c", "b"],
-        "there are more than 2: --limit shows more\n",
+        "there are more than 2 messages: --limit shows more\n",
     )
     assert run("dlq", "dead", "-n", 3).err == ""
 

@@ -28,7 +28,7 @@ def test_key_is_made_with_the_file_and_its_secret_is_shown_once(run, path):
 def test_file_that_others_can_read_is_told_of(run, path):
     made = run("keys", "add")
     path.chmod(0o660)
-    told = f"{path}: others can read these secrets: chmod 600 is advised"
+    told = f"{path}: other users can read these secrets: chmod 600 prevents that"
     for again in (run("keys", "add"), run("keys", "rotate", made.rows[0]["access_key_id"])):
         assert told in again.err
     path.chmod(0o600)

@@ -46,7 +46,7 @@ def test_a_tenants_message_whose_timeout_ended_is_looked_at_where_it_will_be_rec
 
 def test_an_empty_queue_is_said_to_be_so(run, queue):
     ran = run("peek", "orders")
-    assert (ran.code, ran.out, ran.err) == (0, "", "no message visible\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no visible messages\n")
 
 
 def test_tail_shows_the_last_sent_whatever_their_state(run, queue):

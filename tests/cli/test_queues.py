@@ -67,7 +67,7 @@ def test_create_again_is_no_error_unless_an_attribute_differs(run):
 def test_a_receive_count_without_a_dead_letter_queue_is_a_usage_error(run, path):
     refused = run("create", "q", "--max-receive-count", 5)
     assert refused.code == 2
-    assert "--max-receive-count belongs to --dead-letter-queue" in refused.err
+    assert "--max-receive-count needs --dead-letter-queue" in refused.err
     assert not path.exists()
 
 
@@ -136,8 +136,8 @@ def test_set_changes_the_dead_letter_queue_and_its_count_one_without_the_other(r
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (["orders"], 2, "nothing is given"),
-        (["orders", "--max-receive-count", 5], 2, "which orders has not"),
+        (["orders"], 2, "give at least one"),
+        (["orders", "--max-receive-count", 5], 2, "orders does not have one"),
         (["orders", "--visibility-timeout", 5, "-a", "VisibilityTimeout=6"], 2, "given twice"),
         (["orders", "--tag", "x=y", "--visibility-timeout", 43_201], 1, "VisibilityTimeout"),
         (["orders", "--delay-seconds", 5, "--tag", "aws:x=y"], 1, "InvalidParameterValue"),

@@ -129,8 +129,8 @@ def test_attributes_too_large_for_a_variable_are_left_out(run, queue, path):
     assert ran.code == 0, ran.err
     assert (path.parent / "got").read_text() == "large 0 SQSQLITE_ATTRIBUTES\nsmall 13 \n"
     assert ran.err == (
-        f"{sent.message_id}: SQSQLITE_ATTRIBUTES is left out of the command's environment, "
-        "which its 140,012 bytes make too large for the system\n2 done, 0 failed\n"
+        f"{sent.message_id}: SQSQLITE_ATTRIBUTES is left out of the command's environment: "
+        "its 140,012 bytes make the environment too large for the system\n2 done, 0 failed\n"
     )
     assert len(queue) == 0
 
@@ -205,8 +205,8 @@ OTHER = f"{sys.executable} -m sqsqlite.cli receive orders -q"
     ("command", "said", "left"),
     [
         ("true", "its visibility timeout had ended", 1),
-        (f"{OTHER} --visibility-timeout 60 > got", "another has received the message", 1),
-        (f"{OTHER} --delete > got", "another has deleted the message", 0),
+        (f"{OTHER} --visibility-timeout 60 > got", "another consumer has received the message", 1),
+        (f"{OTHER} --delete > got", "another consumer has deleted the message", 0),
     ],
 )
 def test_a_message_lost_under_a_command_that_succeeds_is_not_done(run, queue, command, said, left):

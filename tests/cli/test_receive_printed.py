@@ -65,7 +65,7 @@ def test_a_message_of_which_a_query_gives_nothing_is_left(run, queue, query, out
     ran = run("receive", "orders", "-n", 10, "--delete", "--query", query, "--output", "json")
     assert ran.json == out
     assert ran.code == 4
-    assert ran.err == "2 received, but not deleted: --query prints nothing of them\n"
+    assert ran.err == "2 received, but not deleted: --query prints nothing for them\n"
     assert states(queue) == [("a", "in flight"), ("c", "in flight")]
 
 
@@ -93,7 +93,7 @@ def test_a_loop_deletes_what_it_printed_and_ends_at_a_message_without_a_result(q
         [*COMMAND, "--db", path, *words], check=False, capture_output=True, text=True, timeout=50
     )
     assert (ran.returncode, ran.stdout) == (4, '"red"\nnull\n')
-    assert ran.stderr == "1 received, but not deleted: --query prints nothing of them\n"
+    assert ran.stderr == "1 received, but not deleted: --query prints nothing for them\n"
     assert states(queue) == [("b", "in flight")]
 
 

@@ -189,7 +189,7 @@ def test_the_next_process_goes_on_with_the_task_of_a_killed_one(path, sqs, dead)
 def test_in_the_background_it_is_left_to_whoever_has_the_file_open(run, sqs, dead):
     ran = run("redrive", "dead", "--rate", "20", "--background", "--yes")
     assert (ran.code, ran.rows[0]["status"]) == (0, "RUNNING")
-    assert ran.err == "dead: begun; any process that has the file open goes on with it\n"
+    assert ran.err == "dead: started; any process that has the file open goes on with it\n"
     with sqsqlite.connect(sqs._store.path):
         until(lambda: len(dead) == 0)
 
@@ -217,7 +217,9 @@ def test_a_full_disk_is_told_and_the_task_stays(tmp_path, monkeypatch):
             fill_by_another_program(disk)
             ran = runner_on(path)("redrive", "dead", "--yes")
             assert (ran.code, ran.out) == (1, "")
-            assert ran.err.startswith("dead: the task stays, and goes on when it can\nDiskFull: ")
+            assert ran.err.startswith(
+                "dead: the task is still there, and goes on as soon as it can\nDiskFull: "
+            )
             assert lengths(sqs) == {"dead": 10, "orders": 0}
             (disk / "somebody-elses").unlink()
             with sqsqlite.connect(path):

@@ -229,38 +229,41 @@ def test_without_a_place_for_it_a_refused_line_ends_it_after_those_before(run, s
     )
     assert ran.code == 1
     assert ran.err.startswith("line 4: ")
-    assert ran.err.endswith("3 sent before it, none after\n")
+    assert ran.err.endswith("3 sent before it, and none after it\n")
     assert bodies() == ["before"] * 3
 
 
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        (b"not JSON", "not JSON, from its character 1 on"),
-        (b'{"body": "a"} {}', "not JSON, from its character 15 on"),
-        (b'{"body": "a", "delay": "x"}', 'delay is "x": a whole number of seconds is wanted'),
+        (b"not JSON", "not JSON, from character 1 on"),
+        (b'{"body": "a"} {}', "not JSON, from character 15 on"),
+        (b'{"body": "a", "delay": "x"}', 'delay is "x": it must be a whole number of seconds'),
         (b'{"body": "a", "delay": 0.5}', "delay is "),
-        (b'{"body": "a", "delay": true}', "delay is true: a whole number"),
-        (b'{"body": "a", "group_id": 5}', "group_id is 5: text is wanted"),
-        (b'{"body": "a", "attributes": {"k": true}}', "attribute k is true: text, a number, or an object"),
-        (b'{"body": "a", "attributes": {"k": null}}', "attribute k is null: text"),
+        (b'{"body": "a", "delay": true}', "delay is true: it must be a whole number"),
+        (b'{"body": "a", "group_id": 5}', "group_id is 5: it must be text"),
+        (
+            b'{"body": "a", "attributes": {"k": true}}',
+            "attribute k is true: it must be text, a number, or an object",
+        ),
+        (b'{"body": "a", "attributes": {"k": null}}', "attribute k is null: it must be text"),
         (
             b'{"body": "a", "attributes": {"k": {"Type": "String"}}}',
-            'attribute k is {"Type": "String"}: text',
+            'attribute k is {"Type": "String"}: it must be text',
         ),
         (b'{"body": "a", "attributes": {"k": {"DataType": "Number", "StringValue": 5}}}', "attribute k is "),
         (
             b'{"body": "a", "attributes": {"k": {"DataType": "Binary", "BinaryValue": "A"}}}',
-            "attribute k: its BinaryValue is no Base64",
+            "attribute k: its BinaryValue is not Base64",
         ),
-        (b'{"body": "a\xff"}', "not UTF-8: its byte 12 fits no character"),
+        (b'{"body": "a\xff"}', "not UTF-8: byte 12 does not belong to a character"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_told_by_its_number_in_words_of_json(run, sqs, line, text):
     refused = run("send", "orders", "-", "--jsonl", input=b'{"body": "before"}\n' + line)
     assert refused.code == 1
     assert refused.err.startswith(f"line 2: {text}")
-    assert refused.err.endswith("1 sent before it, none after\n")
+    assert refused.err.endswith("1 sent before it, and none after it\n")
     assert len(refused.err.splitlines()) == 2
 
 
@@ -312,7 +315,7 @@ def test_an_unknown_queue_is_told_before_input_is_read(run, sqs):
 
 
 TOLD = re.compile(
-    r"([\d,]+) sent: the first ([\d,]+) lines of the input are in; tail -n \+(\d+) gives the others\n"
+    r"([\d,]+) sent: the first ([\d,]+) lines of the input are in the queue; tail -n \+(\d+) prints the others\n"
 )
 
 
@@ -347,7 +350,7 @@ def test_a_busy_file_is_told_with_what_is_in(run, sqs):
     with ThreadPoolExecutor(1) as other, sqs.transaction():
         ran = other.submit(run, "--busy-timeout", 0.1, "send", "orders", "-", input="a\n").result(60)
     assert ran.code == 5
-    assert ran.err.startswith("0 sent: no line of the input is in\nBusy: ")
+    assert ran.err.startswith("0 sent: no line of the input is in the queue\nBusy: ")
 
 
 @pytest.mark.parametrize(
@@ -355,9 +358,9 @@ def test_a_busy_file_is_told_with_what_is_in(run, sqs):
     [
         (
             ["--nul"],
-            "500 sent: the first 500 records of the input are in; tail -z -n +501 gives the others\n",
+            "500 sent: the first 500 records of the input are in the queue; tail -z -n +501 prints the others\n",
         ),
-        (["--raw"], "1 sent: all of the input is in\n"),
+        (["--raw"], "1 sent: the whole input is in the queue\n"),
     ],
 )
 def test_what_was_sent_and_could_not_be_printed_is_told_as_sent(path, sqs, words, text):

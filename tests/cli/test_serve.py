@@ -45,7 +45,7 @@ def test_serves_until_a_signal_beside_other_programs_and_ends_well(path, sqs, nu
     with served(path) as server:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server.url)
         server.until_said(
-            "no access keys: every request is served as account 000000000000, .* this machine alone"
+            "no access keys: the server accepts only this machine, and serves .* as account 000000000000"
         )
         client = server.client()
         client.send_message(QueueUrl=f"{server.url}/000000000000/orders", MessageBody="over the wire")
@@ -137,7 +137,7 @@ def test_address_of_others_is_served_with_a_key(run, path):
     [key] = run("keys", "add").rows
     path.chmod(0o666)
     with served(path, "--host", "0.0.0.0") as server:
-        server.until_said(f"{path}: others can read these secrets: chmod 600 is advised")
+        server.until_said(f"{path}: other users can read these secrets: chmod 600 prevents that")
         server.until_said("access keys are in force")
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         assert code(server.client(endpoint_url=url).list_queues) == "InvalidSecurity"

@@ -51,7 +51,7 @@ def test_any_other_text_is_refused_or_read_but_never_breaks(text):
         ("", "a name"),
         ("a", "'='"),
         ("a b=c", "'='"),
-        ("a=b,a=c", "another name: a was given before"),
+        ("a=b,a=c", "another name than a, which was given before"),
         ("a=[b", "a comma or ']'"),
         ("a={b=c", "a comma"),
         ("a='b", "a text between ' and '"),

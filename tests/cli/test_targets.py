@@ -40,7 +40,7 @@ def test_the_file_that_a_command_is_to_make_is_no_target(run, path):
     refused = run("create", "orders", "--out", path)
     assert (refused.code, refused.err) == (
         1,
-        f"--out {path}: it is the file that is read, and would be overwritten\n",
+        f"--out {path}: the command reads this file and would overwrite it\n",
     )
     assert not path.exists()
 
@@ -48,7 +48,7 @@ def test_the_file_that_a_command_is_to_make_is_no_target(run, path):
 def test_a_report_s_files_are_no_targets(run, sqs, tmp_path):
     (tmp_path / "empty.db").touch()
     refused = run("report", "fleet", "queues.db", "empty.db", "--out", "empty.db")
-    assert "empty.db: it is the file that is read" in refused.err
+    assert "empty.db: the command reads this file" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ class TestDumpAndLoad:
         refused = run("dump", "orders", "nosuch")
         assert (refused.code, refused.out) == (1, "")
         assert refused.err.startswith("QueueDoesNotExist: nosuch: no such queue in ")
-        assert "(there are: " in refused.err
+        assert "(its queues: " in refused.err
 
     def test_a_dump_is_json_lines_in_a_pipe_and_loads_from_one(self, run, filled, tmp_path):
         dumped = run("dump", "orders")
@@ -122,7 +122,7 @@ class TestDumpAndLoad:
         run("dump", "--out", "a.jsonl")
         for _ in range(2):
             ran = run("--db", "new.db", "load", "a.jsonl")
-        assert "3 of this dump were loaded before" in ran.err
+        assert "3 messages of this dump were loaded before" in ran.err
         assert len(bodies(tmp_path / "new.db")) == 3
         assert run("--db", "new.db", "load", "a.jsonl", "--again").code == 0
         assert len(bodies(tmp_path / "new.db")) == 6
