@@ -65,7 +65,7 @@ UNSIGNED = {
 
 
 @pytest.mark.parametrize("asked", UNSIGNED.values(), ids=UNSIGNED)
-def test_unsigned_request_is_refused_with_keys_and_taken_without(asked, store):
+def test_unsigned_request_is_refused_only_if_there_are_keys(asked, store):
     assert Access(store).authenticate(asked) == ANYBODY
     store.write(add_key, ACCOUNT, "")
     with pytest.raises(InvalidSecurity) as refused:
@@ -73,12 +73,12 @@ def test_unsigned_request_is_refused_with_keys_and_taken_without(asked, store):
     assert refused.value.http_status == 403
 
 
-def test_any_signature_is_taken_without_keys(store):
+def test_without_keys_any_signature_is_accepted(store):
     assert Access(store).authenticate(signed(secret="any")) == ANYBODY
     assert Access(store).authenticate(exchange(headers={"Authorization": "AWS4-HMAC-SHA256 ?"})) == ANYBODY
 
 
-def test_unknown_key_wrong_secret_and_late_request_are_told_apart(store, key):
+def test_unknown_key_wrong_secret_and_late_request_have_errors_of_their_own(store, key):
     access = Access(store)
     with pytest.raises(InvalidClientTokenId):
         access.authenticate(signed(key="NOBODY"))
@@ -129,14 +129,14 @@ def test_first_key_closes_an_open_server_and_no_removal_opens_it(store):
         access.authenticate(exchange())
 
 
-def test_open_server_looks_for_keys_no_more_often_than_told(store):
+def test_open_server_looks_for_keys_once_an_interval(store):
     access = Access(store, look_seconds=3600)
     store.write(add_key, ACCOUNT, "")
     assert access.authenticate(exchange()) == ANYBODY
     assert not access.is_in_force
 
 
-def test_keys_of_a_file_serve_beside_those_of_the_queues_file(store, key, tmp_path):
+def test_keys_of_a_credentials_file_add_to_the_keys_of_the_queues_file(store, key, tmp_path):
     path = tmp_path / "credentials"
     path.write_text(
         "[ops]\naws_access_key_id = OPS\naws_secret_access_key = secret\naws_account_id = 222222222222\n"
@@ -150,14 +150,14 @@ def test_keys_of_a_file_serve_beside_those_of_the_queues_file(store, key, tmp_pa
     assert str(path) not in str(refused.value)
 
 
-def test_file_without_a_key_in_it_lets_nobody_in(store, tmp_path):
+def test_server_with_an_empty_credentials_file_refuses_every_caller(store, tmp_path):
     path = tmp_path / "credentials"
     path.write_text("")
     with pytest.raises(InvalidSecurity):
         Access(store, KeyFile(path)).authenticate(exchange())
 
 
-def test_plain_http_is_refused_if_tls_is_required_and_taken_otherwise(store, key):
+def test_plain_http_is_refused_only_if_tls_is_required(store, key):
     assert Access(store).authenticate(signed_by(key)) == (ACCOUNT, "worker")
     strict = Access(store, require_tls=True)
     with pytest.raises(InvalidSecurity, match="HTTPS"):
@@ -166,7 +166,7 @@ def test_plain_http_is_refused_if_tls_is_required_and_taken_otherwise(store, key
 
 
 @pytest.mark.parametrize(("site", "is_taken"), [("cross-site", False), ("same-site", False), ("none", True)])
-def test_page_of_another_site_reaches_no_server_without_keys(store, site, is_taken):
+def test_server_without_keys_refuses_a_page_of_another_site(store, site, is_taken):
     asked = exchange("GET", query="Action=ListQueues", headers={"Sec-Fetch-Site": site})
     access = Access(store)
     if is_taken:
@@ -179,7 +179,7 @@ def test_page_of_another_site_reaches_no_server_without_keys(store, site, is_tak
 @pytest.mark.parametrize(
     "host", ["attacker.example", "localhost.attacker.example", "127.0.0.1.nip.io", "[::2]:80"]
 )
-def test_name_that_is_none_of_the_servers_reaches_no_server_without_keys(store, key_or_none, host):
+def test_server_without_keys_refuses_a_foreign_host_name(store, key_or_none, host):
     """A site can resolve its name to 127.0.0.1. Its pages then send that name."""
     asked = exchange(headers={"Host": host})
     if key_or_none is not None:
@@ -210,7 +210,7 @@ LOOPBACK = [
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-def test_names_of_loopback_reach_a_server_without_keys(store, host):
+def test_server_without_keys_accepts_the_names_of_loopback(store, host):
     assert Access(store).authenticate(exchange(headers={"Host": host})) == ANYBODY
 
 
@@ -227,7 +227,7 @@ def test_names_of_loopback_reach_a_server_without_keys(store, host):
         ("", False),
     ],
 )
-def test_page_of_another_origin_reaches_no_server_without_keys(store, origin, is_taken):
+def test_server_without_keys_refuses_a_page_of_another_origin(store, origin, is_taken):
     asked = exchange(headers={"Origin": origin})
     access = Access(store, hosts=Hosts(base_url="https://queues.example/"))
     if is_taken:
@@ -269,7 +269,7 @@ def test_get_that_any_page_may_send_changes_nothing_without_keys(store, action):
 
 
 @pytest.mark.parametrize("action", READING)
-def test_get_that_reads_is_taken_from_anybody_without_keys(store, action):
+def test_server_without_keys_accepts_a_get_that_only_reads(store, action):
     assert verdict(store, asked_by_get(action)) is True
 
 
@@ -283,7 +283,7 @@ def test_get_that_reads_is_taken_from_anybody_without_keys(store, action):
         {"Origin": "http://queues.example:9324"},
     ],
 )
-def test_get_that_no_page_of_another_site_can_send_is_taken_without_keys(store, header):
+def test_server_without_keys_accepts_a_get_that_no_foreign_page_can_send(store, header):
     assert verdict(store, asked_by_get("PurgeQueue", **header)) is True
 
 
@@ -299,17 +299,17 @@ def test_get_that_no_page_of_another_site_can_send_is_taken_without_keys(store, 
         {"Cookie": "a=b"},
     ],
 )
-def test_get_with_what_a_browser_adds_by_itself_is_refused_without_keys(store, header):
+def test_server_without_keys_refuses_a_get_with_headers_that_a_browser_adds(store, header):
     assert verdict(store, asked_by_get("PurgeQueue", **header)) is not True
 
 
-def test_get_by_a_presigned_url_is_taken_with_keys(store, key):
+def test_server_with_keys_accepts_a_get_by_a_presigned_url(store, key):
     asked = presigned({"Action": "PurgeQueue"}, key.access_key_id, key.secret_access_key)
     asked.action = "PurgeQueue"
     assert Access(store).authenticate(asked) == (ACCOUNT, "worker")
 
 
-def test_page_of_another_origin_is_asked_for_a_signature_where_there_are_keys(store, key):
+def test_server_with_keys_demands_a_signature_from_a_page_of_another_origin(store, key):
     asked = signed_by(key, headers={"Origin": "https://attacker.example"})
     assert Access(store).authenticate(asked) == (ACCOUNT, "worker")
 
@@ -324,7 +324,7 @@ def codes(client):
     return found["Error"]["Code"], found["ResponseMetadata"]["HTTPStatusCode"]
 
 
-def test_refusals_reach_a_client_by_their_codes(store, key):
+def test_boto3_raises_each_refusal_under_its_code(store, key):
     with serving(store, Access(store)) as url:
         good = client_of(url, key)
         assert good.create_queue(QueueName="q")["QueueUrl"] == f"{url}/{ACCOUNT}/q"
@@ -336,7 +336,7 @@ def test_refusals_reach_a_client_by_their_codes(store, key):
         assert codes(client_of(url, key, aws_session_token="x")) == ("InvalidClientTokenId", 403)
 
 
-def test_presigned_url_is_served_to_whoever_has_it(store, key):
+def test_presigned_url_works_without_credentials(store, key):
     with serving(store, Access(store)) as url:
         client_of(url, key).create_queue(QueueName="q")
         request = AWSRequest(

@@ -125,14 +125,14 @@ OWNERS_CALLS = {
 APART = {"CreateQueue", "ListQueues", "CancelMessageMoveTask"}
 
 
-def test_every_action_is_looked_at_here():
+def test_each_action_has_a_case_in_this_module():
     assert {action.removesuffix("Batch") for action in CALLS} | {"*"} == GRANTABLE
     assert OWNERS_CALLS.keys() | APART == OWNER_ONLY
     assert CALLS.keys() | OWNERS_CALLS.keys() | APART == ACTIONS.keys()
 
 
 @pytest.mark.parametrize("action", CALLS)
-def test_guest_may_do_what_a_permission_grants_and_nobody_else(action, store, url, owner, guest, queue):
+def test_permission_grants_its_action_to_its_account_alone(action, store, url, owner, guest, queue):
     """The policy grants no other action."""
     other = "PurgeQueue" if action != "PurgeQueue" else "SendMessage"
     stranger = new_client(store, url, STRANGER)
@@ -182,7 +182,7 @@ def deny(owner, queue_url, action, user_name="worker"):
 
 
 @pytest.mark.parametrize("action", ["ReceiveMessage", "DeleteMessage"])
-def test_who_may_not_receive_and_delete_moves_nothing_either(action, store, url, owner, queue):
+def test_redrive_needs_the_right_to_receive_and_delete(action, store, url, owner, queue):
     worker = new_client(store, url, OWNER, "worker")
     target = owner.create_queue(QueueName="target")["QueueUrl"]
     deny(owner, queue, action)
@@ -193,7 +193,7 @@ def test_who_may_not_receive_and_delete_moves_nothing_either(action, store, url,
     new_client(store, url, OWNER, "other").start_message_move_task(SourceArn=arn("orders"))
 
 
-def test_who_may_not_send_moves_nothing_there_either(store, url, owner, queue):
+def test_redrive_needs_the_right_to_send_to_the_destination(store, url, owner, queue):
     worker = new_client(store, url, OWNER, "worker")
     target = owner.create_queue(QueueName="target")["QueueUrl"]
     deny(owner, target, "SendMessage")
@@ -202,7 +202,7 @@ def test_who_may_not_send_moves_nothing_there_either(store, url, owner, queue):
     worker.start_message_move_task(SourceArn=arn("orders"))
 
 
-def test_who_may_not_send_moves_nothing_back_where_it_died(store, url, owner, queue):
+def test_redrive_needs_the_right_to_send_to_the_source_queues(store, url, owner, queue):
     """Even if that queue has another dead-letter queue by now."""
     worker = new_client(store, url, OWNER, "worker")
     source = queue.replace("orders", "source")
@@ -244,7 +244,7 @@ def test_dead_letters_and_move_tasks_stay_inside_an_account(owner, guest, queue)
     assert refused.value.response["Error"]["Code"] == "ResourceNotFoundException"
 
 
-def test_accounts_have_queues_of_one_name_each_of_its_own(owner, guest, queue):
+def test_two_accounts_may_each_have_a_queue_of_the_same_name(owner, guest, queue):
     own = guest.create_queue(QueueName="orders")["QueueUrl"]
     assert own == queue.replace(OWNER, GUEST)
     assert guest.receive_message(QueueUrl="orders").get("Messages") is None
@@ -254,7 +254,7 @@ def test_accounts_have_queues_of_one_name_each_of_its_own(owner, guest, queue):
     assert owner.receive_message(QueueUrl=queue)["Messages"][0]["Body"] == "of the owner"
 
 
-def test_message_of_another_account_carries_it_as_its_sender(owner, guest, queue):
+def test_sender_id_is_the_account_that_sent_the_message(owner, guest, queue):
     owner.purge_queue(QueueUrl=queue)
     owner.add_permission(QueueUrl=queue, Label="x", AWSAccountIds=[GUEST], Actions=["*"])
     owner.send_message(QueueUrl=queue, MessageBody=OWNER)
@@ -306,7 +306,7 @@ PROBES = {
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_no_answer_tells_whether_another_account_has_a_queue_of_a_name(probe, guest, queue):
+def test_no_answer_reveals_whether_another_account_has_a_queue_of_a_name(probe, guest, queue):
     guest.create_queue(QueueName="dead")
     redrive = {"deadLetterTargetArn": arn("dead", GUEST), "maxReceiveCount": 3}
     guest.create_queue(QueueName="alive", Attributes={"RedrivePolicy": json.dumps(redrive)})
@@ -321,7 +321,7 @@ def test_no_answer_tells_whether_another_account_has_a_queue_of_a_name(probe, gu
     assert answers[0] == answers[1]
 
 
-def test_deny_holds_for_the_own_account_too_but_never_for_the_policy_itself(owner, queue):
+def test_deny_binds_the_owner_except_for_changes_of_the_policy(owner, queue):
     statement = {"Sid": "s", "Effect": "Deny", "Principal": "*", "Action": "SQS:*"}
     owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": json.dumps({"Statement": [statement]})})
     for action, call in CALLS.items():
@@ -335,7 +335,7 @@ def test_deny_holds_for_the_own_account_too_but_never_for_the_policy_itself(owne
     owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": ""})
 
 
-def test_denied_user_of_the_own_account_does_not_mend_the_policy(store, url, owner, queue):
+def test_denied_user_of_the_owners_account_cannot_change_the_policy(store, url, owner, queue):
     worker = new_client(store, url, OWNER, "worker")
     principal = {"AWS": f"arn:aws:iam::{OWNER}:user/worker"}
     statement = {"Sid": "s", "Effect": "Deny", "Principal": principal, "Action": "SQS:*"}
@@ -390,7 +390,7 @@ def test_conditions_see_the_connection(owner, guest, queue):
     guest.send_message(QueueUrl=queue, MessageBody="hi")
 
 
-def test_without_keys_the_queues_of_accounts_that_had_some_stay_theirs(store, path):
+def test_removing_all_keys_leaves_each_account_its_queues(store, path):
     with serving(store) as url:
         boss = boto3.client(
             "sqs", endpoint_url=url, region_name="us-east-1", config=Config(signature_version=UNSIGNED)
@@ -447,7 +447,9 @@ def calls_of(action):
     ids=["resources", "condition values"],
 )
 @pytest.mark.parametrize("form", ["N{}*", "*?N{}"], ids=["stars", "question marks"])
-def test_a_policy_of_many_patterns_costs_little_once_it_was_read(form, element, store, owner, queue):
+def test_a_policy_of_many_patterns_is_evaluated_cheaply_after_its_first_use(
+    form, element, store, owner, queue
+):
     """An older version may have left such a policy in the file. SetQueueAttributes no longer accepts it."""
     patterns = [form.format(number) for number in range(1_300)]
     statement = {"Effect": "Allow", "Principal": "*", "Action": "*", **element(patterns)}
@@ -493,7 +495,7 @@ def test_principal(principal, expected):
     ["user/*", "user/w?rker", "user/team/worker", "role/worker", "group/workers", "federated-user/worker"],
 )
 @pytest.mark.parametrize("service", ["iam", "sts"])
-def test_principal_that_can_not_be_told_is_the_account_in_a_deny_and_nobody_in_an_allow(service, rest):
+def test_unclear_principal_is_the_account_in_a_deny_and_matches_none_in_an_allow(service, rest):
     principal = {"AWS": f"arn:aws:{service}::{GUEST}:{rest}"}
     for identity in (WORKER, Identity(GUEST)):
         assert decision({**ALLOW, "Principal": principal}, identity=identity) is None
@@ -520,7 +522,7 @@ def test_deny_may_name_a_batch(actions, single, batch):
     assert decision(deny, action="SendMessageBatch") is batch
 
 
-def test_batch_is_allowed_and_left_out_by_its_single_action():
+def test_permission_of_the_single_action_decides_about_its_batch():
     assert decision({**ALLOW, "Action": "SQS:SendMessage"}, action="SendMessageBatch") is True
     assert decision({**ALLOW, "Action": "SQS:SendMessageBatch"}, action="SendMessageBatch") is None
     for names, expected in (("SQS:SendMessage", None), ("SQS:SendMessageBatch", False)):
@@ -598,7 +600,7 @@ def test_resource(resource, expected):
         ({**ALLOW, "Principal": "*", "Action": "*", "NotResource": arn("${aws:username}")}, None),
     ],
 )
-def test_all_but_these(statement, expected):
+def test_not_elements_match_all_but_the_named(statement, expected):
     """IAM allows NotPrincipal only with Deny."""
     policy = read_policy(json.dumps({"Statement": statement}))
     assert decide(policy, WORKER, "SendMessage", arn("orders"), CONTEXT) is expected
@@ -612,17 +614,17 @@ def test_all_but_these(statement, expected):
         {"Resource": arn("${aws:username}")},
     ],
 )
-def test_what_can_not_be_told_lets_nobody_in(unknown):
+def test_unclear_statement_allows_no_access(unknown):
     assert decision({**ALLOW, **unknown}) is None
     assert decision(ALLOW, {**DENY, **unknown}) is False
 
 
-def test_policy_without_a_word_of_it_says_nothing():
+def test_policy_without_a_matching_statement_decides_nothing():
     other = {"Principal": {"AWS": OWNER}}
     assert decision({**ALLOW, **other}, {**DENY, **other}) is None
 
 
-def test_those_who_wait_receive_nothing_once_their_permission_is_taken_away(store, owner, guest):
+def test_long_poll_receives_nothing_after_its_permission_was_removed(store, owner, guest):
     queue_url = owner.create_queue(QueueName="empty")["QueueUrl"]
     owner.add_permission(QueueUrl=queue_url, Label="once", AWSAccountIds=[GUEST], Actions=["ReceiveMessage"])
     denials = []
@@ -643,7 +645,7 @@ def metrics_of(url):
         return answer.read().decode()
 
 
-def test_those_who_wait_with_a_removed_key_are_refused_and_receive_nothing(store, url, owner):
+def test_long_poll_of_a_removed_key_is_refused_and_receives_nothing(store, url, owner):
     """Even behind another poll, with a session of that key, and without a message."""
     queue_url = owner.create_queue(QueueName="empty")["QueueUrl"]
     key = store.write(add_key, OWNER, "")
@@ -673,7 +675,7 @@ def test_those_who_wait_with_a_removed_key_are_refused_and_receive_nothing(store
     assert [message["Body"] for message in answer["Messages"]] == ["of the owner"]
 
 
-def test_who_waits_unsigned_receives_nothing_once_there_is_a_key(store, url):
+def test_unsigned_long_poll_receives_nothing_after_the_first_key_was_added(store, url):
     answers = []
     body = b'{"QueueUrl":"open","WaitTimeSeconds":20}'
     ask(url, json_of(b"CreateQueue", b'{"QueueName":"open"}'))

@@ -66,7 +66,7 @@ def test_body_that_is_not_the_actions_json_is_refused(url, name):
     assert len(message) < 300
 
 
-def test_members_of_a_newer_sdk_are_passed_over(url):
+def test_unknown_members_of_a_newer_sdk_are_ignored(url):
     entry = b'{"Id":"a","MessageBody":"hi","NewMember":{"a":1}}'
     body = b'{"QueueUrl":"q","Entries":[' + entry + b'],"NewMember":"x"}'
     answer = ask(url, json_of(b"SendMessageBatch", body))
@@ -84,7 +84,7 @@ def test_last_of_two_equal_members_counts_everywhere(url):
     assert refusal(ask(url, json_of(b"SendMessage", swapped)))[1] == "QueueDoesNotExist"
 
 
-def test_long_name_of_no_action_is_not_repeated_whole(url):
+def test_error_shortens_a_long_unknown_action(url):
     answer = ask(url, post(b"Action=" + b'"' * 1_000_000, FORM))
     assert (answer.status, b"InvalidAction" in answer.body) == (400, True)
     assert len(answer.body) < 10_000
@@ -93,13 +93,13 @@ def test_long_name_of_no_action_is_not_repeated_whole(url):
 @pytest.mark.parametrize(
     "action", [b"", b"Nope", b"sendmessage", b"\xe9\xff", b"x" * 5_000, b"SendMessage#", b"<b>"]
 )
-def test_unknown_target_is_no_action(url, action):
+def test_unknown_target_is_an_unknown_operation(url, action):
     status, kind, _ = refusal(ask(url, json_of(action, b"{}")))
     assert (status, kind) == (400, "UnknownOperationException")
 
 
 @pytest.mark.parametrize("target", ["DynamoDB_20120810.ListTables", "ListQueues"])
-def test_target_of_another_service_is_no_action(url, target):
+def test_target_of_another_service_is_an_unknown_operation(url, target):
     _, kind, message = refusal(ask(url, post(b"{}", f"X-Amz-Target: {target}\r\n".encode())))
     assert kind == "UnknownOperationException"
     assert message == f"The action {target} is not valid for this endpoint."
@@ -125,13 +125,13 @@ def test_form_that_cannot_be_read_is_refused(url, name):
     assert len(message) < 300
 
 
-def test_form_may_have_utf_8_that_is_not_encoded(url):
+def test_form_may_hold_utf_8_without_percent_encoding(url):
     assert ask(url, post("Action=SendMessage&QueueUrl=q&MessageBody=naïve".encode(), FORM)).status == 200
     received = json.loads(ask(url, json_of(b"ReceiveMessage", b'{"QueueUrl":"q"}')).body)
     assert [message["Body"] for message in received["Messages"]] == ["naïve"]
 
 
-def test_form_without_an_action_is_no_operation(url):
+def test_form_without_an_action_is_refused(url):
     answer = ask(url, post(b"Version=2012-11-05", FORM))
     assert (answer.status, answer.body) == (404, b"<UnknownOperationException/>")
 
@@ -148,7 +148,7 @@ def test_form_without_an_action_is_no_operation(url):
         ".",
     ],
 )
-def test_odd_names_of_parameters_are_passed_over(url, name):
+def test_malformed_parameter_names_are_ignored(url, name):
     answer = ask(url, post(b"Action=ListQueues&Version=2012-11-05&%s=x" % name.encode(), FORM))
     assert answer.status == 200
 
@@ -172,7 +172,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("target", PATHS)
-def test_odd_paths_are_no_queues(url, target):
+def test_malformed_paths_name_no_queue(url, target):
     request = (
         b"GET " + target + b"?Action=GetQueueAttributes&AttributeName.1=All HTTP/1.1\r\n" + HOST + b"\r\n"
     )
@@ -182,7 +182,7 @@ def test_odd_paths_are_no_queues(url, target):
 
 
 @pytest.mark.parametrize("name", ["../x", "q/r", "q%00", "q\r\nX: y", "<b>", "q\u0967", "", "a" * 81])
-def test_odd_queue_names_are_refused_without_a_trace(url, name):
+def test_invalid_queue_names_are_refused_without_a_traceback(url, name):
     body = json.dumps({"QueueName": name}).encode()
     status, kind, _ = refusal(ask(url, json_of(b"CreateQueue", body)))
     assert (status, kind) in {
@@ -191,19 +191,19 @@ def test_odd_queue_names_are_refused_without_a_trace(url, name):
     }
 
 
-def test_what_a_refusal_repeats_is_text_in_xml(url):
+def test_value_repeated_in_an_xml_error_is_escaped(url):
     answer = ask(url, post(b"Action=%3Cscript%3E%26%22%0D%0A&Version=2012-11-05", FORM))
     assert b"&lt;script&gt;&amp;&quot;&#xD;\n" in answer.body
     assert "<script>" in xml_refusal(answer)[2]
 
 
 @pytest.mark.parametrize("character", ["\0", "\x01", "\x0b", "\x1b", "\x1f", "\ufffe", "\uffff"])
-def test_what_xml_cannot_hold_is_replaced_in_a_refusal(url, character):
+def test_characters_that_xml_forbids_are_replaced_in_an_error(url, character):
     asked = f"Action=a{quote(character)}b%09%0A%7F&Version=2012-11-05".encode()
     assert "The action a\ufffdb\t\n\x7f is not" in xml_refusal(ask(url, post(asked, FORM)))[2]
 
 
-def test_what_xml_cannot_hold_is_replaced_in_the_failure_of_an_entry(url):
+def test_characters_that_xml_forbids_are_replaced_in_the_failure_of_an_entry(url):
     names = {"Id": "a", "MessageBody": "hi", "MessageGroupId": "\x01"}
     fields = "".join(
         f"&SendMessageBatchRequestEntry.1.{name}={quote(value)}" for name, value in names.items()
@@ -212,12 +212,12 @@ def test_what_xml_cannot_hold_is_replaced_in_the_failure_of_an_entry(url):
     assert "Value \ufffd for parameter MessageGroupId" in "".join(ET.fromstring(answer.body).itertext())
 
 
-def test_version_that_is_none_is_not_repeated(url):
+def test_invalid_version_is_not_repeated(url):
     answer = ask(url, post(b'Action=ListQueues&Version="><b>', FORM))
     assert b'xmlns="http://queue.amazonaws.com/doc/2012-11-05/"' in answer.body
 
 
-def test_connection_goes_on_after_refusals(url):
+def test_connection_stays_usable_after_refusals(url):
     with Connection(url) as connection:
         for body in NO_JSON.values():
             assert connection.ask(json_of(b"SendMessage", body)).status == 400
@@ -236,7 +236,7 @@ def test_connection_goes_on_after_refusals(url):
         (KeyError, 500, "InternalFailure"),
     ],
 )
-def test_failure_of_the_file_is_told_without_its_path(url, store, path, monkeypatch, error, status, code):
+def test_error_about_the_file_hides_its_path(url, store, path, monkeypatch, error, status, code):
     """The error names the file, but the answer does not. A bug does not show the program's lines either."""
 
     write = store.write

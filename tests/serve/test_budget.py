@@ -151,7 +151,7 @@ def test_short_receives_do_not_wait_for_long_ones(store):
     run(store, scenario)
 
 
-def test_who_waits_longest_has_the_room_first(store):
+def test_receive_that_waits_longest_gets_memory_first(store):
     async def scenario(endpoint):
         first, unread = await endpoint.use_up()
         second = endpoint.receive(until_read=unread.append)
@@ -167,7 +167,7 @@ def test_who_waits_longest_has_the_room_first(store):
     run(store, scenario)
 
 
-def test_client_that_leaves_the_line_holds_nothing(store):
+def test_client_that_disconnects_in_the_line_holds_no_memory(store):
     async def scenario(endpoint):
         waiting, unread = await endpoint.use_up()
         gone = asyncio.Event()
@@ -182,7 +182,7 @@ def test_client_that_leaves_the_line_holds_nothing(store):
     run(store, scenario)
 
 
-def test_who_finds_no_room_in_time_is_refused(store, clock):
+def test_receive_that_gets_no_memory_in_time_is_refused(store, clock):
     """The receive claimed nothing. A long poll does not wait longer either."""
 
     async def scenario(endpoint):
@@ -197,7 +197,7 @@ def test_who_finds_no_room_in_time_is_refused(store, clock):
     run(store, scenario)
 
 
-def test_server_that_stops_keeps_nobody_in_line(store):
+def test_stopping_server_ends_the_waits_for_memory(store):
     async def scenario(endpoint):
         waiting, unread = await endpoint.use_up()
         endpoint.end_waits()
@@ -208,7 +208,7 @@ def test_server_that_stops_keeps_nobody_in_line(store):
     run(store, scenario)
 
 
-def test_failed_claim_holds_nothing(store, monkeypatch):
+def test_failed_claim_holds_no_memory(store, monkeypatch):
     def fail(*_):
         raise RuntimeError("a fault of ours")
 
@@ -223,7 +223,7 @@ def test_failed_claim_holds_nothing(store, monkeypatch):
     run(store, scenario)
 
 
-def test_messages_claimed_for_a_client_that_left_are_counted_no_more(store, monkeypatch):
+def test_messages_claimed_for_a_disconnected_client_hold_no_memory(store, monkeypatch):
     """The client disconnected from its long poll during the claim, so its request ended before the claim."""
     claim = receive_service.claim
     gone = asyncio.Event()
@@ -252,7 +252,7 @@ def test_messages_claimed_for_a_client_that_left_are_counted_no_more(store, monk
     run(store, scenario)
 
 
-def test_room_for_messages_that_others_took_is_given_back(store):
+def test_memory_for_messages_that_others_took_is_released(store):
     """Two receives wait for memory for one message. Another gets it, and the two wait on without holding memory."""
 
     async def scenario(endpoint):
@@ -298,7 +298,7 @@ def test_delayed_and_grouped_messages_are_sized_too(store, clock, is_fifo):
     run(store, scenario)
 
 
-def test_one_answer_longer_than_the_budget_is_made_alone(store):
+def test_answer_longer_than_the_budget_is_made_alone(store):
     async def scenario(endpoint):
         assert (await endpoint.receive())[1]["Messages"][0]["Body"] == LONG
 
@@ -326,7 +326,7 @@ def test_long_requests_are_carried_out_a_few_at_a_time(store, monkeypatch):
     assert max(together) == 3
 
 
-def test_long_request_of_a_client_that_leaves_the_line_is_dropped(store):
+def test_long_request_of_a_client_that_disconnects_in_the_line_is_dropped(store):
     """Even if the line does not move, because earlier writes wait for a long one."""
     may_end = threading.Event()
 
@@ -348,7 +348,7 @@ def test_long_request_of_a_client_that_leaves_the_line_is_dropped(store):
     run(store, scenario, limit_bytes=4 * MIB)
 
 
-def test_who_is_not_known_does_not_stand_in_line(store):
+def test_unauthenticated_request_is_refused_without_waiting_for_memory(store):
     async def scenario(endpoint):
         store.write(add_key, "000000000000", "")
         endpoint._application._access = Access(store)
@@ -360,7 +360,7 @@ def test_who_is_not_known_does_not_stand_in_line(store):
     run(store, scenario)
 
 
-def test_transactions_are_cut_by_bytes(store):
+def test_transaction_of_a_group_has_a_limit_in_bytes(store):
     """Of five writes submitted together, two fit in one transaction. One more is larger than a transaction."""
     counts = []
 
@@ -374,7 +374,7 @@ def test_transactions_are_cut_by_bytes(store):
     assert counts == [2, 2, 1, 1, 1]
 
 
-def test_results_are_not_kept_once_they_were_handed_over(store):
+def test_results_are_released_after_they_were_handed_over(store):
     """Even while the thread waits for the next write, and even if another write of the transaction failed."""
 
     class Result:

@@ -96,11 +96,11 @@ def test_condition_on_a_key_that_the_request_lacks(operator, key, expected):
 
 
 @pytest.mark.parametrize("operator", ["StringEquals", "StringNotEquals", "StringEqualsIfExists", "Null"])
-def test_condition_on_an_unknown_key_can_not_be_told(operator):
+def test_condition_on_an_unknown_key_is_undecided(operator):
     assert holds({operator: {"aws:PrincipalOrgID": "o-1"}}, CONTEXT) is None
 
 
-def test_condition_with_a_variable_can_not_be_told():
+def test_condition_with_a_variable_is_undecided():
     assert holds({"StringEquals": {"aws:PrincipalAccount": ["${aws:username}"]}}, CONTEXT) is None
 
 
@@ -112,7 +112,7 @@ def test_all_conditions_must_hold():
     assert holds({"StringEquals": {"x": "y"}, "IpAddress": {"aws:SourceIp": "192.0.2.1"}}, CONTEXT) is False
 
 
-def test_ipv4_address_in_ipv6_s_clothes_is_itself():
+def test_ipv4_mapped_ipv6_address_counts_as_its_ipv4_address():
     context = {**CONTEXT, "aws:sourceip": "::ffff:10.1.2.3"}
     assert holds({"IpAddress": {"aws:SourceIp": "10.1.0.0/16"}}, context) is True
 
@@ -121,7 +121,7 @@ def test_ipv4_address_in_ipv6_s_clothes_is_itself():
     ("parts", "expected"),
     [([], True), ([True, None], None), ([None, False], False), ([False, None], False), ([True, True], True)],
 )
-def test_one_that_is_false_decides_and_then_one_that_is_not_told(parts, expected):
+def test_a_false_condition_outweighs_an_undecided_one(parts, expected):
     assert all_of(parts) is expected
 
 
@@ -155,7 +155,7 @@ def test_wildcards(pattern, text, expected):
     assert bool(Wildcards([pattern]).matching(text)) is expected
 
 
-def test_hostile_pattern_is_as_quick_as_any():
+def test_hostile_pattern_is_matched_quickly():
     """A matcher that backtracks would exceed the test's time limit."""
     assert not Wildcards(["*a" * 4_000 + "b"]).matching("a" * 10_000)
     assert not Wildcards(["*?a" * 2_000 + "b"]).matching("a" * 10_000)

@@ -70,7 +70,7 @@ def test_open_connections_send_without_descriptors(orders):
         assert [orders[2].ask(send).status for _ in range(3)] == [200] * 3
 
 
-def test_those_who_connect_wait_for_descriptors_and_are_served_then(orders):
+def test_new_connections_wait_for_descriptors_and_are_then_served(orders):
     url, log, connection = orders
     with contextlib.ExitStack() as closing:
         late = [closing.enter_context(socket.socket()) for _ in range(3)]

@@ -72,7 +72,7 @@ def receive(url):
     return message["Body"], message["Attributes"]["ApproximateReceiveCount"]
 
 
-def test_message_claimed_for_a_client_that_left_is_visible_at_once(url, claims, lost):
+def test_message_claimed_for_a_disconnected_client_is_visible_at_once(url, claims, lost):
     ask(url, SEND)
     lost.clear()
     with Connection(url) as connection:
@@ -83,7 +83,7 @@ def test_message_claimed_for_a_client_that_left_is_visible_at_once(url, claims, 
     assert receive(url) == ("hi", "2")
 
 
-def test_message_claimed_for_a_waiting_client_that_left_is_visible_at_once(url, store, claims, lost):
+def test_message_claimed_for_a_disconnected_long_poll_is_visible_at_once(url, store, claims, lost):
     with Connection(url) as connection:
         connection.send(WAIT)
         store.clock.until_waiting(1)
@@ -95,7 +95,7 @@ def test_message_claimed_for_a_waiting_client_that_left_is_visible_at_once(url, 
     assert receive(url) == ("hi", "2")
 
 
-def test_client_that_left_while_it_waited_receives_nothing(url, store, lost):
+def test_client_that_disconnects_while_it_waits_claims_nothing(url, store, lost):
     with Connection(url) as connection:
         connection.send(WAIT)
         store.clock.until_waiting(1)
@@ -105,7 +105,7 @@ def test_client_that_left_while_it_waited_receives_nothing(url, store, lost):
     assert receive(url) == ("hi", "1")
 
 
-def test_client_that_left_with_another_request_on_its_way_receives_nothing(url, store, lost):
+def test_client_that_disconnects_with_a_second_request_under_way_claims_nothing(url, store, lost):
     with Connection(url) as connection:
         connection.send(WAIT + json_of(b"ListQueues", b"{}"))
         store.clock.until_waiting(1)
@@ -115,7 +115,7 @@ def test_client_that_left_with_another_request_on_its_way_receives_nothing(url, 
     assert receive(url) == ("hi", "1")
 
 
-def test_those_behind_a_client_that_left_are_served_though_its_message_cannot_be_given_back(
+def test_failure_to_give_a_message_back_does_not_stop_the_clients_in_line(
     url, store, claims, lost, monkeypatch
 ):
     """No client gets the error, and the line goes on."""
@@ -138,7 +138,7 @@ def test_those_behind_a_client_that_left_are_served_though_its_message_cannot_be
         assert json.loads(second.answer().body)["Messages"][0]["Body"] == "hi"
 
 
-def test_message_is_given_back_to_a_client_that_leaves_at_the_last_moment(store):
+def test_message_is_given_back_if_the_client_disconnects_after_the_commit(store):
     """After the commit, before the answer is written: the socket is closed, but ASGI has not reported it yet."""
     sent = []
 

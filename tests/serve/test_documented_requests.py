@@ -166,7 +166,7 @@ VERSIONS = ["2012-11-05", "2011-10-01", "2009-02-01", "2008-01-01"]
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("way", ["GET", "POST", "GET with QueueUrl", "POST with QueueUrl"])
-def test_every_version_by_either_method_and_address(url, handle, clock, version, way):
+def test_each_version_works_by_get_and_post_and_at_both_addresses(url, handle, clock, version, way):
     text = QUERY_BODY.replace("\n", "").format(handle=quote(handle, safe="")) + f"&Version={version}"
     path = PATH
     if way.endswith("QueueUrl"):

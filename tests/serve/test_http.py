@@ -109,7 +109,7 @@ NOT_HTTP = {
 
 
 @pytest.mark.parametrize("name", NOT_HTTP)
-def test_what_is_not_http_is_refused_and_its_connection_closed(url, name):
+def test_invalid_http_is_refused_and_its_connection_closed(url, name):
     with Connection(url) as connection:
         answer = connection.ask(NOT_HTTP[name])
         assert (answer.status, answer.headers["connection"]) == (400, "close")
@@ -125,7 +125,7 @@ def test_other_methods_are_not_allowed(url, method):
     assert (answer.status, answer.headers["allow"]) == (405, "GET, POST, HEAD")
 
 
-def test_head_asks_for_no_action(url):
+def test_head_runs_no_action(url):
     answer = ask(
         url, get(b"Host: a", method=b"HEAD", target=b"/?Action=CreateQueue&QueueName=q"), has_body=False
     )
@@ -154,7 +154,7 @@ UPGRADES = {
 
 
 @pytest.mark.parametrize("name", UPGRADES)
-def test_upgrade_is_passed_over_and_the_connection_goes_on(url, name):
+def test_upgrade_is_ignored_and_the_connection_stays_open(url, name):
     """Java's client asks for HTTP/2 in every first request."""
     headers = FORM + UPGRADES[name]
     with Connection(url) as connection:
@@ -164,7 +164,7 @@ def test_upgrade_is_passed_over_and_the_connection_goes_on(url, name):
         assert [b"<ListQueuesResult/>" in answer.body for answer in answers] == [True] * 4
 
 
-def test_trailers_are_no_headers(url):
+def test_trailers_do_not_count_as_headers(url):
     """Otherwise a trailer could change the action after a proxy has checked the headers."""
     answer = ask(url, chunked(CHUNK, end=b"0\r\nX-Amz-Target: AmazonSQS.PurgeQueue\r\n\r\n"))
     assert b"<ListQueuesResult/>" in answer.body
@@ -240,7 +240,7 @@ def test_endless_chunks_are_refused(small):
         assert connection.answer().status == 413
 
 
-def test_bodies_of_all_connections_together_are_bounded(small):
+def test_size_of_all_unfinished_bodies_together_is_limited(small):
     """The server refuses the body that began first, so slow senders cannot keep others out."""
     head = b"POST / HTTP/1.1\r\n" + HOST + FORM + b"Content-Length: 900\r\n\r\n"
     long = post(LIST + b"&x=" + b"x" * 900, FORM)
@@ -253,7 +253,7 @@ def test_bodies_of_all_connections_together_are_bounded(small):
     assert ask(small, long).status == 200
 
 
-def test_long_body_behind_a_long_poll_gives_way_too(small, store):
+def test_long_body_after_a_pipelined_long_poll_is_refused_too(small, store):
     """The earlier answer is not lost."""
     ask(small, CREATE)
     long = post(LIST + b"&x=" + b"x" * 900, FORM)
@@ -267,13 +267,13 @@ def test_long_body_behind_a_long_poll_gives_way_too(small, store):
         assert first.answer().status == 503
 
 
-def test_short_bodies_are_taken_when_there_is_no_room_for_long_ones(store):
+def test_short_bodies_are_accepted_while_long_ones_fill_the_limit(store):
     with serving(store, http_limits=HttpLimits(short_bytes=200, bodies_bytes=0)) as url:
         assert ask(url, post(LIST + b"&x=" + b"x" * 200, FORM)).status == 503
         assert ask(url, post(LIST + b"&x=" + b"x" * 100, FORM)).status == 200
 
 
-def test_body_of_an_answered_request_counts_no_more(small):
+def test_body_of_an_answered_request_no_longer_counts(small):
     """Even if the next request of the same connection is already arriving."""
     request = post(LIST + b"&x=" + b"x" * 500, FORM)
     with Connection(small) as connection:
@@ -283,7 +283,7 @@ def test_body_of_an_answered_request_counts_no_more(small):
             assert connection.answer().status == 200
 
 
-def test_connections_are_bounded(small):
+def test_number_of_connections_is_limited(small):
     held = [Connection(small) for _ in range(4)]
     assert [one.ask(LIST_QUEUES).status for one in held] == [200] * 4
     with Connection(small) as fifth:
@@ -362,7 +362,7 @@ def test_too_many_pipelined_requests_are_refused(small):
         assert statuses == [200] * 4 + [400]
 
 
-def test_what_follows_a_closing_request_is_not_carried_out(url):
+def test_request_after_a_closing_one_is_not_carried_out(url):
     with Connection(url) as connection:
         connection.send(get(b"Host: a", b"Connection: close") + CREATE)
         assert connection.answer().status == 200
@@ -384,7 +384,7 @@ def test_idle_connection_is_closed(hasty):
         assert connection.is_closed()
 
 
-def test_empty_lines_keep_no_connection_open(hasty):
+def test_empty_lines_do_not_keep_a_connection_open(hasty):
     with Connection(hasty) as connection:
         assert connection.ask(LIST_QUEUES + b"\r\n").status == 200
         assert connection.is_closed()
@@ -441,7 +441,7 @@ def test_slow_body_is_refused(hasty):
         assert connection.is_closed()
 
 
-def test_client_that_reads_no_answers_is_left(hasty, store):
+def test_client_that_reads_no_answers_is_disconnected(hasty, store):
     """Answers fill the buffers of both sides, then requests wait, then the server closes the connection."""
     ask(hasty, CREATE)
     message = b'{"QueueUrl":"q","MessageBody":"%s"}' % (b"x" * 200_000)
@@ -456,7 +456,7 @@ def test_client_that_reads_no_answers_is_left(hasty, store):
     assert ask(hasty, LIST_QUEUES).status == 200
 
 
-def test_answers_that_nobody_reads_are_bounded(store):
+def test_size_of_all_unread_answers_together_is_limited(store):
     """The server closes only the connection that has read nothing for longest."""
     message = b'{"QueueUrl":"q","MessageBody":"%s"}' % (b"x" * 1_000_000)
     receive = json_of(b"ReceiveMessage", b'{"QueueUrl":"q","VisibilityTimeout":0,"MaxNumberOfMessages":10}')
@@ -492,7 +492,7 @@ def test_long_poll_may_take_longer_than_any_limit(hasty, store, clock):
 # --- Other clients
 
 
-def test_others_are_served_meanwhile(small):
+def test_bad_clients_do_not_stop_good_ones(small):
     """One connection stalls in a body, one in a head, and others send nonsense: the good one is still served."""
     with Connection(small) as good, Connection(small) as silent, Connection(small) as slow:
         slow.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")

@@ -26,7 +26,7 @@ def test_key_is_found_by_its_id_with_account_user_and_secret(store):
     assert find_credentials(store, "") is None
 
 
-def test_keys_have_ids_and_secrets_of_the_usual_form_and_no_two_the_same(store):
+def test_key_ids_and_secrets_have_amazons_form_and_are_unique(store):
     made = [store.write(add_key, ACCOUNT, "") for _ in range(20)]
     assert {len(key.access_key_id) for key in made} == {20}
     assert {len(key.secret_access_key) for key in made} == {40}
@@ -49,7 +49,7 @@ def test_account_is_twelve_digits(store, account_id):
 
 
 @pytest.mark.parametrize("user_name", ["a b", "a/b", "é", "x" * 65])
-def test_user_is_a_name_of_iam(store, user_name):
+def test_user_is_a_valid_iam_name(store, user_name):
     with pytest.raises(InvalidParameterValue, match="UserName"):
         store.write(add_key, ACCOUNT, user_name)
 
@@ -66,7 +66,7 @@ def test_rotated_key_holds_until_the_end_of_its_grace(store, clock):
     assert find_credentials(store, new.access_key_id) is not None
 
 
-def test_rotated_key_without_grace_is_gone_at_once(store):
+def test_rotation_without_grace_removes_the_old_key_at_once(store):
     old = store.write(add_key, ACCOUNT, "")
     new = store.write(rotate_key, old.access_key_id, 0)
     assert find_credentials(store, old.access_key_id) is None
@@ -81,7 +81,7 @@ def test_second_rotation_does_not_lengthen_a_grace(store, clock):
     assert find_credentials(store, old.access_key_id) is None
 
 
-def test_expired_keys_go_when_the_next_one_is_made_and_still_count_as_keys_until_then(store, clock):
+def test_expired_keys_count_as_keys_until_the_next_one_is_made(store, clock):
     old = store.write(add_key, ACCOUNT, "")
     new = store.write(rotate_key, old.access_key_id, 60)
     store.write(remove_key, new.access_key_id)
@@ -102,7 +102,7 @@ def test_grace_is_up_to_a_year(store, grace):
     assert len(listed(store)) == 1
 
 
-def test_removed_key_is_none_from_then_on(store):
+def test_removed_key_is_no_longer_accepted(store):
     made = store.write(add_key, ACCOUNT, "")
     store.write(remove_key, made.access_key_id)
     assert find_credentials(store, made.access_key_id) is None
@@ -150,7 +150,7 @@ def test_changed_credentials_file_holds_from_the_next_request(credentials):
     assert keys.find("ROOT") is not None
 
 
-def test_credentials_file_that_became_unreadable_gives_no_key_until_it_is_mended(credentials):
+def test_unreadable_credentials_file_gives_no_key_until_it_is_repaired(credentials):
     keys = KeyFile(credentials)
     for broken in ("[worker]\naws_access_key_id = WORKER\n", "no section = 1\n", None):
         if broken is None:
@@ -193,13 +193,13 @@ def test_credentials_file_is_refused_without_showing_a_secret(tmp_path, text, re
     assert str(path) in str(refused.value)
 
 
-def test_sections_without_a_key_are_passed_over(credentials):
+def test_sections_without_a_key_are_ignored(credentials):
     credentials.write_text(
         FILE + "\n[admin role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = default\n"
     )
     assert KeyFile(credentials).find("ROOT") is not None
 
 
-def test_credentials_file_that_is_not_there_is_refused(tmp_path):
+def test_missing_credentials_file_is_refused(tmp_path):
     with pytest.raises(BadKeyFile, match="No such file"):
         KeyFile(tmp_path / "nowhere")

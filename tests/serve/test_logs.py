@@ -47,7 +47,7 @@ def requests(log, count):
     return found
 
 
-def test_each_request_is_a_line(url, log):
+def test_each_request_writes_one_line(url, log):
     created = ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
     refused = ask(url, post(b"Action=SendMessage&MessageBody=", FORM, b"/000000000000/q"))
     first, second = requests(log, 2)
@@ -88,7 +88,7 @@ def test_bodies_handles_and_signatures_are_not_written(url, log):
         assert secret not in log.getvalue()
 
 
-def test_what_is_refused_as_http_is_a_line_too(url, log):
+def test_invalid_http_writes_a_line_too(url, log):
     ask(url, b"NO HTTP\r\n\r\n")
     [line] = requests(log, 1)
     assert (line["action"], line["status"], line["client"]) == ("", 400, "127.0.0.1")
@@ -168,7 +168,7 @@ def test_key_file_that_cannot_be_read_is_the_cause_of_a_refusal(store, log, tmp_
     assert "s3cret" not in log.getvalue()
 
 
-def test_start_and_end_are_lines(store, log, path):
+def test_start_and_end_write_a_line_each(store, log, path):
     with serving(store, log=log) as url:
         ask(url, json_of(b"ListQueues", b"{}"))
     first, *_, last = lines(log)
@@ -182,7 +182,7 @@ def test_pages_are_not_logged(url, log):
     assert [line["action"] for line in requests(log, 1)] == ["ListQueues"]
 
 
-def test_log_that_cannot_be_written_stops_no_request(store):
+def test_log_that_cannot_be_written_fails_no_request(store):
     class Full(io.StringIO):
         def write(self, _):
             raise OSError("No space left on device")
@@ -191,7 +191,7 @@ def test_log_that_cannot_be_written_stops_no_request(store):
         assert [ask(url, json_of(b"ListQueues", b"{}")).status for _ in range(3)] == [200] * 3
 
 
-def test_log_that_nobody_reads_stops_no_request(store, monkeypatch):
+def test_log_that_is_not_read_stops_no_request(store, monkeypatch):
     """Beyond the limit of waiting lines, the log drops lines, and reports their number when there is room again."""
     monkeypatch.setattr(logs, "QUEUED_BYTES", 1_000)
     reading, writing = os.pipe()
@@ -211,7 +211,7 @@ def test_log_that_nobody_reads_stops_no_request(store, monkeypatch):
     assert counts["started"] + counts["request"] + counts["stopped"] + dropped == 402
 
 
-def test_end_waits_for_no_reader_of_the_log(store):
+def test_shutdown_does_not_wait_for_a_reader_of_the_log(store):
     reading, writing = os.pipe()
     with open(reading, "rb"), open(writing, "w") as pipe:
         os.set_blocking(writing, False)

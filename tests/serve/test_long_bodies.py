@@ -115,7 +115,7 @@ def test_without_keys_no_body_is_hashed(store):
     assert not Access(store).needs_digest(signed(LONG))
 
 
-def test_digest_that_was_made_is_what_the_signature_covers(store, key):
+def test_signature_is_checked_against_the_digest_of_the_body(store, key):
     asked = signed(LONG, key=key.access_key_id, secret=key.secret_access_key)
     with pytest.raises(SignatureDoesNotMatch):
         Access(store).authenticate(replace(asked, digest="0" * 64))
@@ -131,7 +131,7 @@ def test_parameters_of_a_query_string_are_limited(store, key, headers):
 
 
 @pytest.mark.parametrize("names", ["host;x-amz-date;host", ";".join(f"x{number}" for number in range(101))])
-def test_signed_headers_are_few_and_named_once(store, key, names):
+def test_signed_headers_are_limited_and_named_once(store, key, names):
     asked = signed(key=key.access_key_id, secret=key.secret_access_key)
     line = re.sub(
         rb"SignedHeaders=[^,]*", b"SignedHeaders=" + names.encode(), asked.headers[b"authorization"]
@@ -194,7 +194,7 @@ class Waiting:
         self._gone.set_result(None)
 
 
-def test_others_are_served_while_a_long_body_is_read():
+def test_other_requests_are_served_while_a_long_body_is_parsed():
     async def run():
         bodies, may_end = LongBodies(), threading.Event()
         reading = asyncio.create_task(bodies.work(LONG, Waiting(), may_end.wait, 300))
@@ -208,7 +208,7 @@ def test_others_are_served_while_a_long_body_is_read():
     asyncio.run(run())
 
 
-def test_body_of_a_client_that_went_away_is_not_read():
+def test_body_of_a_disconnected_client_is_not_parsed():
     """The body is not kept until the thread is free either."""
 
     async def run():
@@ -229,7 +229,7 @@ def test_body_of_a_client_that_went_away_is_not_read():
     asyncio.run(run())
 
 
-def test_failure_in_the_thread_is_that_of_the_request():
+def test_failure_in_the_thread_is_the_failure_of_the_request():
     async def run():
         bodies = LongBodies()
         with pytest.raises(SerializationException):
@@ -268,7 +268,7 @@ def test_values_of_a_json_request_are_limited(open_url):
     ],
     ids=["members", "attributes", "arrays", "nested"],
 )
-def test_too_many_values_are_refused_unread_whatever_they_are(open_url, many):
+def test_too_many_values_of_any_kind_are_refused_before_parsing(open_url, many):
     with Connection(open_url) as connection:
         answer = connection.ask(
             json_of(b"SendMessage", b'{"QueueUrl":"other","MessageBody":"hi",' + many + b"}")
@@ -283,7 +283,7 @@ def test_too_many_values_are_refused_unread_whatever_they_are(open_url, many):
     st.text(st.sampled_from('\\",[{:}]aé'), max_size=60),
     st.integers(0, 70),
 )
-def test_what_stands_in_strings_is_no_value_wherever_the_text_is_cut(text, shift):
+def test_text_inside_strings_never_counts_as_values(text, shift):
     """The text is counted in pieces of 64 KiB, and the string crosses the end of one."""
     pad = "a" * (65_536 - 60 - shift)
     body = json.dumps({"pad": pad, "text": text, "x": [0] * 4_997}, separators=(",", ":")).encode()
@@ -293,7 +293,7 @@ def test_what_stands_in_strings_is_no_value_wherever_the_text_is_cut(text, shift
         check_value_count(more, SQS)
 
 
-def test_full_batch_has_room_with_the_limits_that_are_ours():
+def test_full_batch_fits_the_limit_on_values():
     value = {"DataType": "String", "StringValue": "x", "StringListValues": [], "BinaryListValues": []}
     entry = {
         "Id": "a",
@@ -313,7 +313,7 @@ def test_full_batch_has_room_with_the_limits_that_are_ours():
 
 
 @pytest.mark.parametrize("shift", range(6))
-def test_encoded_byte_is_read_wherever_the_form_is_cut(shift):
+def test_encoded_byte_across_a_piece_boundary_is_read(shift):
     text = "a" * (65_536 - shift) + "é=+ " * 20_000
     encoded = text.encode().replace(b"+", b"%2B").replace(b" ", b"+").replace("é".encode(), b"%C3%A9")
     assert parse_form(b"x=" + encoded) == {"x": text}

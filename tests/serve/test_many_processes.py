@@ -77,7 +77,7 @@ def test_two_servers_and_two_programs_share_a_queue(path):
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
 )
-def test_memory_is_bounded_whatever_is_sent_and_others_are_served(path):
+def test_memory_stays_limited_under_any_input_and_others_are_served(path):
     """Clients leave 500 heads and five times the bodies that fit unfinished, and send documents of many values.
 
     All bodies may take 192 MiB. The rest of the bound is for the process and for parsing one document.
@@ -124,7 +124,7 @@ def read_all(connections):
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
 )
-def test_memory_is_bounded_however_much_is_received_at_once(path):
+def test_memory_stays_limited_however_much_is_received_at_once(path):
     """Sixty requests of 200 bytes ask for 600 MiB, and five clients never read what they get.
 
     All answers may take 128 MiB. The rest of the bound is for the process and for making one answer.

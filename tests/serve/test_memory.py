@@ -16,7 +16,7 @@ MIB = 1024 * 1024
 @pytest.mark.parametrize(
     "action", [b"GetQueueAttributes", pytest.param(b"ReceiveMessage", marks=pytest.mark.slow)]
 )
-def test_long_queue_urls_are_not_kept(store, action):
+def test_long_queue_urls_are_not_kept_in_memory(store, action):
     """A queue URL may have any host, so each of these URLs names the same queue."""
     with serving(store) as url, Connection(url) as connection:
         ask(url, json_of(b"CreateQueue", b'{"QueueName":"q"}'))
@@ -32,7 +32,7 @@ def test_long_queue_urls_are_not_kept(store, action):
             tracemalloc.stop()
 
 
-def test_requests_that_were_refused_are_not_kept(store):
+def test_refused_requests_are_not_kept_in_memory(store):
     """Each error refers to frames that refer to its request. If only the garbage collector freed them, they would
     reach many MiB."""
     with serving(store) as url, Connection(url) as connection:

@@ -88,7 +88,7 @@ def test_pages_are_read_without_a_key(store):
         assert page(url, b"metrics").status == 200
 
 
-def test_pages_are_no_actions(url):
+def test_pages_run_no_action(url):
     assert ask(url, json_of(b"ListQueues", b"{}").replace(b"POST / ", b"POST /health ")).body == b"{}"
 
 
@@ -160,19 +160,19 @@ def test_metrics_are_for_programs_of_this_machine(store, address, status):
     assert answer.status == status
 
 
-def test_metrics_are_for_all_if_so_opened(store):
+def test_metrics_may_be_opened_to_all_addresses(store):
     answer = find_metrics(pages(store, metrics_for_all=True), client="192.0.2.7")
     assert answer.status == 200
 
 
-def test_metrics_are_not_for_a_page_whose_site_let_its_name_lead_here(store):
+def test_metrics_refuse_a_foreign_name_that_resolves_to_this_server(store):
     answer = find_metrics(pages(store), "127.0.0.1", "attacker.example:9324")
     assert answer.status == 403
     assert b"--allowed-host" in answer.body
     assert find_metrics(pages(store, metrics_for_all=True), "127.0.0.1", "prometheus.example").status == 200
 
 
-def test_names_are_allowed_for_metrics_and_health_is_answered_by_any(store):
+def test_metrics_need_an_allowed_host_name_and_health_needs_none(store):
     with serving(store, allowed_hosts=("queues",)) as url:
         for host, status in (("queues:9324", 200), ("attacker.example", 403)):
             asked = b"GET /metrics HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode()
@@ -181,7 +181,7 @@ def test_names_are_allowed_for_metrics_and_health_is_answered_by_any(store):
             assert ask(url, asked.replace(b"metrics", b"?Action=ListQueues")).status == status
 
 
-def test_every_error_that_an_endpoint_answers_is_counted():
+def test_each_error_answer_of_an_endpoint_is_counted():
     def below(kind):
         return {kind}.union(*map(below, kind.__subclasses__()))
 
@@ -197,7 +197,7 @@ def test_every_error_that_an_endpoint_answers_is_counted():
         )
 
 
-def test_processes_that_share_counts_give_the_sums_of_all():
+def test_processes_that_share_counts_report_their_sums():
     """A replacement goes on with the counters of the dead process, but not with its waiting polls."""
     counts = shared_counts(3)
     first, second, _ = (Metrics(counts, place) for place in range(3))
@@ -242,7 +242,7 @@ def test_metrics_of_queues_are_kept_for_a_second_and_ten_times_as_long_as_they_t
     assert list(looks) == []
 
 
-def test_scrapes_at_once_share_a_measurement(store):
+def test_simultaneous_scrapes_share_a_measurement(store):
     Client(store).create_queue(QueueName="q")
     looks = []
     asked = MonitoringPages(

@@ -70,7 +70,7 @@ class Supervised:
 FIRST_ALONE_STARTS = "ready(lambda: os._exit(0)) if started() == 1 else os._exit(7)"
 
 
-def test_place_whose_process_cannot_start_is_filled_again_after_growing_pauses(tmp_path):
+def test_process_that_cannot_start_is_retried_after_growing_pauses(tmp_path):
     with Supervised(tmp_path, FIRST_ALONE_STARTS, 1) as supervised:
         assert supervised.line() == "serving"
         [pid] = children(supervised.process.pid)
@@ -81,7 +81,7 @@ def test_place_whose_process_cannot_start_is_filled_again_after_growing_pauses(t
         assert supervised.end() == 0
 
 
-def test_healthy_processes_go_on_beside_a_place_that_stays_empty(tmp_path):
+def test_healthy_processes_keep_running_while_another_cannot_start(tmp_path):
     work = "ready(lambda: os._exit(0)) if started() <= 2 else os._exit(7)"
     with Supervised(tmp_path, work, 2) as supervised:
         assert supervised.line() == "serving"

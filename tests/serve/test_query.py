@@ -175,7 +175,7 @@ def test_errors_are_json_too(url):
     }
 
 
-def test_who_accepts_something_else_is_answered_in_xml(url):
+def test_clients_that_do_not_accept_json_get_xml(url):
     for accept in (b"", b"Accept: */*\r\n", b"Accept: text/xml\r\n"):
         answer = query(url, "ListQueues", accept)
         assert answer.headers["content-type"] == "text/xml"

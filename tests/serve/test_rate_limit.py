@@ -31,7 +31,7 @@ def ask(limit, account="1", times=1):
     return served
 
 
-def test_a_second_s_worth_is_served_at_once_and_then_as_many_as_time_brings(limited, now):
+def test_one_second_of_requests_is_served_at_once_and_the_rest_at_the_rate(limited, now):
     limit = limited(10)
     assert ask(limit, times=15) == 10
     now[0] += 0.25
@@ -51,13 +51,13 @@ def test_rate_below_one_serves_one_and_then_waits(limited, now):
     assert ask(limit, times=3) == 1
 
 
-def test_accounts_do_not_use_up_each_other_s(limited):
+def test_each_account_has_a_rate_of_its_own(limited):
     limit = limited(2)
     assert ask(limit, "1", times=5) == 2
     assert ask(limit, "2", times=5) == 2
 
 
-def test_refused_requests_use_up_nothing(store):
+def test_refused_requests_do_not_count_against_the_rate(store):
     key = store.write(add_key, "111111111111", "")
     with serving(store, rate_limit=0.001) as url:
         stranger = client_of(url, replace(key, secret_access_key="another"))

@@ -62,7 +62,7 @@ def test_session_is_its_keys_account_and_user(store, session, by):
     assert asked.access_key_id == session.access_key_id
 
 
-def test_no_two_sessions_are_the_same_nor_show_the_keys_secret(key):
+def test_sessions_are_unique_and_do_not_contain_the_keys_secret(key):
     made = [session_of(key) for _ in range(20)]
     for name in ("access_key_id", "secret_access_key", "token"):
         assert len({getattr(session, name) for session in made}) == 20
@@ -72,7 +72,7 @@ def test_no_two_sessions_are_the_same_nor_show_the_keys_secret(key):
 
 
 @WAYS
-def test_session_is_over_at_its_end(store, session, by):
+def test_session_expires_at_its_end(store, session, by):
     before = Access(store, now=lambda: _now() + timedelta(seconds=890))
     assert before.authenticate(by(session)) == (ACCOUNT, "worker")
     after = Access(store, now=lambda: _now() + timedelta(seconds=900))
@@ -97,7 +97,7 @@ def test_any_other_token_is_refused(store, session, by):
 
 
 @WAYS
-def test_session_without_its_token_or_with_anothers_is_refused(store, key, session, by):
+def test_session_without_its_own_token_is_refused(store, key, session, by):
     access = Access(store)
     for token in (None, session_of(key).token):
         with pytest.raises(InvalidClientTokenId):
@@ -111,7 +111,7 @@ def test_another_secret_is_refused(store, key, session, by):
             Access(store).authenticate(by(replace(session, secret_access_key=secret)))
 
 
-def test_later_end_is_under_the_mac(store, key, session):
+def test_a_changed_end_breaks_the_mac_of_a_session(store, key, session):
     token = read_token(session.token)
     payload = token.payload.replace(str(token.expires_at).encode(), str(token.expires_at + 900).encode())
     forged = base64.urlsafe_b64encode(payload + token.mac).decode()
@@ -121,7 +121,7 @@ def test_later_end_is_under_the_mac(store, key, session):
         Access(store).authenticate(signed_by(replace(session, token=forged)))
 
 
-def test_key_with_a_token_is_refused_be_it_of_its_own_session(store, key, session):
+def test_permanent_key_with_a_session_token_is_refused(store, key, session):
     with pytest.raises(InvalidClientTokenId):
         Access(store).authenticate(
             signed(key=key.access_key_id, secret=key.secret_access_key, token=session.token)
@@ -167,7 +167,7 @@ def test_session_of_a_key_in_a_file_ends_when_the_file_changes(store, tmp_path, 
         access.authenticate(by(session))
 
 
-def test_session_makes_no_session(store, session):
+def test_session_cannot_create_another_session(store, session):
     parent = Credentials(ACCOUNT, "worker", session.secret_access_key)
     second = make_session(session.access_key_id, parent, 900, _now().timestamp())
     with pytest.raises(InvalidClientTokenId):
@@ -182,7 +182,7 @@ def test_session_lasts_15_minutes_to_36_hours(key, seconds):
     assert session_of(key, DURATION_SECONDS.high)
 
 
-def test_boto3_works_with_a_session_and_is_told_its_end(store, key, session):
+def test_boto3_works_with_a_session_and_learns_its_end(store, key, session):
     ahead = timedelta()
     with serving(store, Access(store, now=lambda: _now() + ahead)) as url:
         client = client_of(url, session, aws_session_token=session.token)

@@ -47,7 +47,7 @@ names = st.sampled_from(["X-Amz-Target", "Content-Type", "amz-sdk-request", "x-a
     st.dictionaries(names, values),
     st.binary(max_size=200),
 )
-def test_whatever_botocore_signs_in_a_header_is_accepted(method, path, query, headers, body):
+def test_each_signature_that_botocore_puts_in_a_header_is_accepted(method, path, query, headers, body):
     sent_query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query.items())
     url = f"http://{HOST}/{quote('/'.join(path))}" + (f"?{sent_query}" if sent_query else "")
     request = AWSRequest(method, url, headers=headers, data=body)
@@ -56,7 +56,7 @@ def test_whatever_botocore_signs_in_a_header_is_accepted(method, path, query, he
 
 
 @given(segments, st.dictionaries(texts, texts, max_size=6), st.integers(1, 604_800))
-def test_whatever_url_botocore_presigns_is_accepted(path, parameters, expires):
+def test_each_url_that_botocore_presigns_is_accepted(path, parameters, expires):
     request = AWSRequest("GET", f"http://{HOST}/{quote('/'.join(path))}", params=parameters)
     SigV4QueryAuth(Credentials(KEY, SECRET), "sqs", "us-east-1", expires).add_auth(request)
     asked = from_botocore(request)
@@ -72,7 +72,7 @@ def signed_with(headers):
 
 
 @pytest.mark.parametrize("value", ["café", "voilà x", "…", "日本"])
-def test_headers_are_taken_as_the_bytes_that_came(value):
+def test_header_bytes_are_verified_as_received(value):
     request = signed_with({"X-Amz-Meta": value})
     del request.headers["X-Amz-Meta"]
     check(changed(from_botocore(request), headers={b"x-amz-meta": value.encode()}))
@@ -82,7 +82,7 @@ def test_headers_are_taken_as_the_bytes_that_came(value):
     ("lines", "value"),
     [(["a", "b"], "a,b"), (["a", "b", "a"], "a,b,a"), (["a  b ", "c"], "a b,c"), (["", "b"], ",b")],
 )
-def test_header_that_is_sent_twice_is_signed_as_one(lines, value, store):
+def test_header_sent_twice_is_signed_as_one(lines, value, store):
     key = store.write(add_key, "111122223333", "")
     with serving(store, Access(store)) as url:
         host = url.removeprefix("http://")
@@ -289,7 +289,7 @@ def test_malformed_header_is_an_incomplete_signature(header):
         read_signature(exchange(headers={"Authorization": header, "X-Amz-Date": "20300101T000000Z"}))
 
 
-def test_well_formed_header_of_another_spacing_is_read():
+def test_authorization_header_with_other_spacing_is_read():
     header = GOOD.replace(", ", ",")
     assert read_signature(exchange(headers={"Authorization": header})).access_key_id == KEY
 
@@ -325,7 +325,7 @@ def test_presigned_url_without_a_part_is_incomplete(name):
 
 
 @pytest.mark.parametrize("name", ["host", "x-amz-date", "x-amz-target"])
-def test_what_steers_the_request_must_be_signed(name):
+def test_headers_that_choose_the_action_must_be_signed(name):
     """Even if the signature over the rest is correct."""
     asked = signed()
     said = read_signature(asked)
@@ -335,7 +335,7 @@ def test_what_steers_the_request_must_be_signed(name):
         check_signature(asked, fewer, SECRET)
 
 
-def test_action_can_not_be_put_over_a_presigned_url_by_a_header():
+def test_header_cannot_replace_the_action_of_a_presigned_url():
     asked = presigned({"Action": "ListQueues"})
     with pytest.raises(IncompleteSignature, match="x-amz-target"):
         check(changed(asked, headers={b"x-amz-target": b"AmazonSQS.PurgeQueue"}))

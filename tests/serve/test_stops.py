@@ -92,7 +92,7 @@ def test_send_that_cannot_begin_within_the_grace_is_refused(store, url, path, be
     assert "Messages" not in json.loads(ask(url, RECEIVE).body)
 
 
-def test_receive_that_is_given_up_leases_nothing_when_the_lock_comes(store, url, path, begins):
+def test_abandoned_receive_leases_nothing_when_the_lock_comes(store, url, path, begins):
     """A stop at once, as by a second signal."""
     ask(url, SEND)
     with stopping(store) as (server, stopped_url, thread), Connection(stopped_url) as connection:
@@ -107,7 +107,7 @@ def test_receive_that_is_given_up_leases_nothing_when_the_lock_comes(store, url,
         assert receive_count(url) == "1"
 
 
-def test_write_that_has_begun_is_answered_by_a_stop_at_once(store, url, monkeypatch):
+def test_stop_answers_a_write_that_has_begun(store, url, monkeypatch):
     monkeypatch.setattr(commits, "LAST_SECONDS", 20)
     monkeypatch.setattr(http_protocol, "_LAST_SECONDS", 20)
     reached, go_on = threading.Event(), threading.Event()
@@ -131,7 +131,7 @@ def test_write_that_has_begun_is_answered_by_a_stop_at_once(store, url, monkeypa
         assert not thread.is_alive()
 
 
-def test_receive_whose_client_has_left_before_the_lock_came_is_none(url, path, begins, monkeypatch):
+def test_receive_of_a_client_that_disconnected_before_the_lock_claims_nothing(url, path, begins, monkeypatch):
     """Nothing is claimed, so nothing is counted."""
     lost = threading.Event()
     connection_lost = HttpProtocol.connection_lost
@@ -153,7 +153,7 @@ def test_receive_whose_client_has_left_before_the_lock_came_is_none(url, path, b
 
 
 @pytest.mark.parametrize("length", [20, -10])
-def test_request_that_is_not_there_whole_is_refused_by_a_stop(store, length, caplog):
+def test_unfinished_request_is_refused_by_a_stop(store, length, caplog):
     """The stop would otherwise wait as long as the client takes."""
     with stopping(store) as (server, url, thread), Connection(url) as connection:
         # A first request shows that the server has accepted this connection.

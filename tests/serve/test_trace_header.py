@@ -37,29 +37,29 @@ def traces(url):
     return [message.get("Attributes", {}).get("AWSTraceHeader") for message in found["Messages"]]
 
 
-def test_message_has_the_requests(url):
+def test_message_gets_the_trace_header_of_its_request(url):
     send(url, MessageBody="hi")
     assert traces(url) == [TRACE]
 
 
-def test_message_has_the_requests_by_the_query_protocol_too(url):
+def test_message_gets_the_trace_header_by_the_query_protocol_too(url):
     body = b"Action=SendMessage&QueueUrl=q&MessageBody=hi"
     assert ask(url, post(body, FORM + HEADER)).status == 200
     assert traces(url) == [TRACE]
 
 
-def test_its_own_comes_first(url):
+def test_trace_header_of_the_message_wins_over_that_of_the_request(url):
     send(url, MessageBody="hi", MessageSystemAttributes=OWN)
     assert traces(url) == ["Root=1-own"]
 
 
-def test_it_has_none_without_either(url):
+def test_message_has_no_trace_header_unless_one_was_given(url):
     send(url, MessageBody="hi", headers=b"")
     send(url, MessageBody="hi", headers=b"X-Amzn-Trace-Id:\r\n")
     assert traces(url) == [None, None]
 
 
-def test_entries_of_a_batch_have_their_own_alone(url):
+def test_batch_entries_ignore_the_trace_header_of_the_request(url):
     entries = [
         {"Id": "a", "MessageBody": "hi"},
         {"Id": "b", "MessageBody": "hi", "MessageSystemAttributes": OWN},

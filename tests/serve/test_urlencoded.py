@@ -43,7 +43,7 @@ def test_fields_are_those_of_the_standard_library(text):
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_fields_or_refused(data):
+def test_any_bytes_are_parsed_or_refused(data):
     try:
         found = parse_form(data)
     except InvalidParameterValue:
@@ -57,7 +57,7 @@ def test_every_byte_can_be_encoded_either_way():
             assert parse_form(b"x=" + encoded) == {"x": chr(number)}
 
 
-def test_a_line_may_end_in_front_of_a_parameter_but_not_within():
+def test_line_break_is_allowed_only_before_a_parameter():
     assert parse_form(b"a=1\n&b=2\r\n&c=3 \t\n&d=4\n") == {"a": "1", "b": "2", "c": "3", "d": "4\n"}
     assert parse_form(b"a=x\ny&b=2 &c") == {"a": "x\ny", "b": "2 ", "c": ""}
 
@@ -65,12 +65,12 @@ def test_a_line_may_end_in_front_of_a_parameter_but_not_within():
 @pytest.mark.parametrize(
     "text", [b"a=100%", b"a=%4", b"a=%zz", b"a=%%41", b"%=a", b"a=%=41", b"a=%\n41", b"a=%4&1=b"]
 )
-def test_percent_sign_that_begins_no_byte_is_refused(text):
+def test_percent_sign_without_two_hex_digits_is_refused(text):
     with pytest.raises(InvalidParameterValue):
         parse_form(text)
 
 
-def test_so_many_fields_and_no_more():
+def test_number_of_fields_is_limited():
     assert len(parse_form(b"&".join(b"n%d=" % number for number in range(MOST_FIELDS)))) == MOST_FIELDS
     with pytest.raises(InvalidParameterValue, match="More than 5000"):
         parse_form(b"&" * MOST_FIELDS)
