@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small file systems, and filling them: with messages, and as another program does."""
+"""Small file systems, and two ways to fill them: with messages, and by another program."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ CHUNK = 4096
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size_mib: int) -> Iterator[Path]:
-    """A file system of so many MiB in memory, mounted on `folder`, which is made for it."""
+    """Mount a file system of `size_mib` MiB in memory on `folder`, and create that folder."""
     folder.mkdir()
     if os.geteuid() != 0:
         assert not os.environ.get("CI"), "run as root: a small file system has to be mounted"
@@ -26,12 +26,12 @@ def small_disk(folder: Path, size_mib: int) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        # Lazily: the descriptors of the turns are kept until the process ends.
+        # A lazy unmount: the process keeps the descriptors of the turns until it ends.
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def fill_with_sends(queue: Queue, body: str) -> list[str]:
-    """Send until refused: the message ids of what was accepted."""
+    """Send until a send is refused. Returns the message ids of the accepted sends."""
     sent = []
     try:
         while True:
@@ -41,7 +41,7 @@ def fill_with_sends(queue: Queue, body: str) -> list[str]:
 
 
 def fill_by_another_program(disk: Path, leave: int = 0) -> None:
-    """Take all the space there is, to the last block but `leave` bytes."""
+    """Take all free space, to the last block but `leave` bytes."""
     with (disk / "somebody-elses").open("wb", buffering=0) as file:
         try:
             while True:
@@ -51,6 +51,6 @@ def fill_by_another_program(disk: Path, leave: int = 0) -> None:
 
 
 def free_bytes(disk: Path) -> int:
-    """What an ordinary user may still take."""
+    """The bytes that an ordinary user can still write."""
     status = os.statvfs(disk)
     return status.f_bavail * status.f_frsize

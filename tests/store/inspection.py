@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test asks of a file from outside: whether it is whole, and whether its counts are its rows."""
+"""Checks of a file from outside: it is sound, and its counts equal its rows."""
 
 from typing import Any
 
@@ -28,20 +28,20 @@ SELECT
 
 
 def rows(sqs: sqsqlite.SQS, statement: str) -> list[tuple[Any, ...]]:
-    """What a statement finds, by a connection that can't write."""
+    """The rows that a statement finds, read by a connection that cannot write."""
     with sqs.read_engine.connect() as connection:
         return [tuple(row) for row in connection.exec_driver_sql(statement)]
 
 
 def assert_whole(sqs: sqsqlite.SQS) -> None:
-    """SQLite finds the file sound; kept counts equal counted rows; each message has its lease and each lease its."""
+    """SQLite finds the file sound, kept counts equal counted rows, and messages and leases match one to one."""
     assert rows(sqs, "PRAGMA integrity_check") == [("ok",)]
     assert rows(sqs, _STRAYS) == [(0, 0)]
     assert rows(sqs, _KEPT) == rows(sqs, _COUNTED)
 
 
 def bodies(queue: sqsqlite.Queue) -> list[str]:
-    """The bodies of all visible messages, received (for 12 hours) and deleted."""
+    """The bodies of all visible messages. Receives them (for 12 hours) and deletes them."""
     found = []
     while messages := queue.receive(10, wait=0, visibility_timeout=43_200):
         for message in messages:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine whose clocks a test moves: the wall clock, the boot-time clock, and which boot it is."""
+"""A machine whose clocks a test moves: the wall clock, the boot-time clock and the boot id."""
 
 import time
 
@@ -12,7 +12,7 @@ DAY = 24 * HOUR
 
 
 class Machine:
-    """The clocks of a machine, in seconds. They run with the real ones, and a test moves them on top of that."""
+    """The clocks of a machine, in seconds. They run with the real clocks, plus what the test adds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._wall_ns = self._boot_ns = self._boots = 0
@@ -23,16 +23,16 @@ class Machine:
         monkeypatch.setattr(meta, "boot_id", lambda: b"boot %d" % self._boots)
 
     def runs(self, seconds: float) -> None:
-        """It is up for so long."""
+        """The machine is up for this time."""
         self.is_paused(seconds)
         self._boot_ns += round(seconds * 1e9)
 
     def is_paused(self, seconds: float) -> None:
-        """A virtual machine stands still for so long; or the wall clock is set forward, or back."""
+        """A virtual machine is paused for this time; or the wall clock is set forward, or back."""
         self._wall_ns += round(seconds * 1e9)
 
     def boots(self, *, off: float = 0) -> None:
-        """It is switched off, and on again after so long."""
+        """The machine is switched off, and on again after this time."""
         self.is_paused(off)
         self._boots += 1
         self._boot_ns = 0

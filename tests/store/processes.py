@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other processes for a test: Python programs that are told what to do, and heard, line by line."""
+"""Other processes of a test: Python programs that exchange lines of text with it."""
 
 import os
 import select
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
-# Seconds to wait for a line. A slow machine under load may need many; a test that needs them all has failed.
+# Seconds to wait for a line. A slow machine under load may need many; a test that uses up all of them has failed.
 PATIENCE = 300.0
 
 
@@ -65,7 +65,7 @@ class Program:
         return line.decode()
 
     def is_silent(self, seconds: float) -> bool:
-        """Whether it says nothing for so long."""
+        """Whether the program prints nothing for this time."""
         return not self._heard and not select.select([self._process.stdout], [], [], seconds)[0]
 
     @property
@@ -79,7 +79,7 @@ class Program:
         self._process.stdin.write(f"{line}\n".encode())
 
     def kill(self) -> None:
-        """End it by SIGKILL, wherever it is."""
+        """Kill the program with SIGKILL."""
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions of the application's own that several threads begin first, at the same time."""
+"""Several threads begin the application's first transactions at the same time."""
 
 import threading
 
@@ -9,8 +9,8 @@ THREADS = 4
 OPENINGS = 20
 
 
-def test_threads_that_begin_the_first_transactions_together_all_get_theirs(tmp_path):
-    """Each opening is one chance for two threads to make the application's side of the store twice."""
+def test_threads_that_begin_the_first_transactions_together_all_succeed(tmp_path):
+    """Each opening is one chance that two threads create the application's side of the store twice."""
     failures = []
     for opening in range(OPENINGS):
         with sqsqlite.connect(tmp_path / f"{opening}.db", synchronous="NORMAL") as sqs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another program keeps the write lock: waiting is bounded, said so, and leaves nothing half done."""
+"""Another program keeps the write lock: writers wait for a limited time, then get Busy and leave nothing behind."""
 
 import time
 
@@ -51,11 +51,13 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_operation_waits_for_busy_timeout_then_is_refused_undone(sqs, queue, message, lock, operation):
+def test_operation_waits_for_busy_timeout_and_is_then_refused_and_undone(
+    sqs, queue, message, lock, operation
+):
     started = time.monotonic()
     with pytest.raises(Busy, match="busy_timeout"):
         operation(sqs, queue, message)
-    assert TIMEOUT * 0.9 < time.monotonic() - started < 25  # not the 30 s of other files
+    assert TIMEOUT * 0.9 < time.monotonic() - started < 25  # shorter than the 30 s of other files
     lock.tell()
     assert lock.hear() == "free"
     assert [each.name for each in sqs.queues()] == ["orders"]
@@ -65,7 +67,7 @@ def test_operation_waits_for_busy_timeout_then_is_refused_undone(sqs, queue, mes
 
 
 def test_reads_do_not_wait(path, lock):
-    """Whichever waited would be refused after ten minutes."""
+    """A read that waited would be refused after ten minutes."""
     started = time.monotonic()
     with sqsqlite.connect(path, busy_timeout=600) as sqs:
         queue = sqs.queue("orders")
@@ -76,7 +78,7 @@ def test_reads_do_not_wait(path, lock):
     assert time.monotonic() - started < 300
 
 
-def test_lock_given_up_in_time_is_never_seen(path, lock, queue):
+def test_lock_released_in_time_causes_no_error(path, lock, queue):
     with sqsqlite.connect(path, busy_timeout=30) as patient:
         task = Task(patient.queue("orders").send, "third")
         task.join(TIMEOUT)
@@ -91,8 +93,8 @@ def test_file_opens_while_the_lock_is_held(path, lock):
         assert len(second.queue("orders")) == 2
 
 
-def test_close_is_not_kept_by_the_lock(sqs, queue, lock):
-    """Even with something to write: the receives that found nothing."""
+def test_close_does_not_wait_for_the_lock(sqs, queue, lock):
+    """Even if there is something to write: the receives that found nothing."""
     sqs._store.transactions.remember_empty_receive(1)
     sqs.close()
     with pytest.raises(sqsqlite.errors.StoreClosed):

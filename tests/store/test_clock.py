@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One clock for a file: the same in every process, and deaf to steps of the wall clock."""
+"""One clock for a file: the same in every process, and independent of steps of the wall clock."""
 
 import threading
 import time
@@ -65,7 +65,7 @@ def test_two_processes_show_the_same_instant(path):
 @boot_time
 @pytest.mark.parametrize("days", [-3650, -1, 1, 3650])
 def test_step_of_the_wall_clock_neither_frees_nor_freezes_a_message(path, wall, days):
-    """By an operator, or NTP: in this process, and in one that opens the file afterwards."""
+    """An operator or NTP sets it. The test looks in this process, and in one that opens the file afterwards."""
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders")
         queue.send("delayed", delay=900)
@@ -83,7 +83,7 @@ def test_step_of_the_wall_clock_neither_frees_nor_freezes_a_message(path, wall, 
 
 @boot_time
 def test_first_open_after_a_boot_takes_the_wall_clocks_time(path, wall, monkeypatch):
-    """The boot-time clock has begun anew, so the old offset means nothing; the next opens share the new one."""
+    """The boot-time clock starts again at zero, so the old offset is invalid. Later opens share the new one."""
     with sqsqlite.connect(path) as sqs:
         before = sqs._store.clock.now_ms()
     wall[0] = DAY_NS
@@ -97,7 +97,7 @@ def test_first_open_after_a_boot_takes_the_wall_clocks_time(path, wall, monkeypa
 
 
 @boot_time
-def test_boot_with_a_wall_clock_behind_goes_on_from_the_last_minute_of_the_file(path, wall, monkeypatch):
+def test_clock_never_goes_back_after_a_boot_with_a_wrong_wall_clock(path, wall, monkeypatch):
     """A board without a battery starts in 1970: messages sent in 2026 must not seem to come from the future."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send("hi")
@@ -111,7 +111,7 @@ def test_boot_with_a_wall_clock_behind_goes_on_from_the_last_minute_of_the_file(
         assert rows(sqs, "SELECT count(*) FROM sqs_meta WHERE name = 'boot'") == [(1,)]
 
 
-def test_without_a_boot_id_the_wall_clock_serves(path, monkeypatch):
+def test_without_a_boot_id_the_wall_clock_is_used(path, monkeypatch):
     monkeypatch.setattr(meta, "boot_id", lambda: None)
     with sqsqlite.connect(path) as sqs:
         assert isinstance(sqs._store.clock, WallClock)
@@ -120,7 +120,7 @@ def test_without_a_boot_id_the_wall_clock_serves(path, monkeypatch):
 @pytest.mark.parametrize(
     "clock", [WallClock(), FileClock(0), ManualClock()], ids=lambda clock: type(clock).__name__
 )
-def test_wait_ends_at_once_for_an_instant_gone_by(clock):
+def test_wait_for_a_past_instant_ends_at_once(clock):
     event = threading.Event()
     assert clock.wait(event, clock.now_ms()) is False
     event.set()
@@ -137,7 +137,7 @@ def test_wait_ends_with_the_event(clock):
     assert task.outcome() is True
 
 
-def test_manual_clock_wakes_whoever_waits_for_an_instant_it_passes():
+def test_manual_clock_wakes_waits_for_instants_that_it_passes():
     clock = ManualClock(1_000)
     soon = Task(clock.wait, threading.Event(), 3_000)
     later = Task(clock.wait, threading.Event(), 3_001)
@@ -161,7 +161,7 @@ def test_manual_clock_drives_a_long_poll_to_its_end(sqs, queue, clock):
     assert task.outcome() == []
 
 
-def test_a_manual_clock_goes_forward_only():
+def test_a_manual_clock_only_moves_forward():
     clock = ManualClock(now_ms=1_000)
     for back in ({"seconds": -1}, {"ms": -1}, {"seconds": 1, "ms": -1_001}):
         with pytest.raises(ValueError, match="0 or more is allowed; time goes forward"):

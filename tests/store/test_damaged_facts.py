@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged rows of sqs_meta, and of what the clock is set by: an error of ours at once, or none at all."""
+"""Damaged rows of sqs_meta, and of the rows that set the clock: an error of ours at once, or no error at all."""
 
 import re
 import time
@@ -72,14 +72,14 @@ def test_a_damaged_row_of_the_clock_is_named(made, name, change):
 
 @pytest.mark.parametrize("minute_at", ["'a text'", str(LAST_NUMBER), "x'ff'"])
 def test_a_damaged_count_does_not_set_the_clock_after_a_boot(made, minute_at):
-    """It would stay centuries ahead for good: the clock never runs backwards."""
+    """Otherwise the clock would stay centuries ahead, because it never runs backwards."""
     damage(made, f"UPDATE sqs_queue_counts SET minute_at = {minute_at}", "sqs_queue_counts")
     damage(made, FORGET_THE_BOOT)
     with sqsqlite.connect(made) as sqs:
         assert abs(sqs._store.clock.now_ms() - time.time() * 1000) < 3_600_000
 
 
-def test_a_schema_version_that_is_no_number_is_damage_to_all_who_ask(made, tmp_path):
+def test_a_schema_version_that_is_not_a_number_is_damage_to_every_reader(made, tmp_path):
     with sqsqlite.connect(made) as sqs:
         backup(sqs._store, tmp_path / "copy")
     for path in (made, tmp_path / "copy"):

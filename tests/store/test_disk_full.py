@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk: sends are refused while receiving and deleting still work, and nothing is half done."""
+"""A full disk: sends are refused, receives and deletes still work, and no operation is half done."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from tests.store.inspection import assert_whole, rows
 
 @pytest.fixture
 def disk(tmp_path):
-    """As full as it gets after that."""
+    """A disk of 2 MiB; each test fills it."""
     with small_disk(tmp_path / "disk", size_mib=2) as mounted:
         yield mounted
 
@@ -62,7 +62,7 @@ def test_refused_send_leaves_nothing(sqs):
 
 @pytest.mark.parametrize("left_bytes", [0, 16 * 1024, 64 * 1024])
 def test_disk_filled_by_another_program_still_lets_consumers_drain(sqs, disk, left_bytes):
-    """The ballast is given up for it. Sends stay refused until there is room, and then work again."""
+    """The ballast is given up for them. Sends are refused until the disk has space, and then work again."""
     queue = sqs.create_queue("orders")
     sent = [queue.send("x" * 1_000).message_id for _ in range(300)]
     fill_by_another_program(disk, leave=left_bytes)
@@ -77,8 +77,8 @@ def test_disk_filled_by_another_program_still_lets_consumers_drain(sqs, disk, le
     assert_whole(sqs)
 
 
-def test_many_messages_of_one_send_can_be_drained_as_well(sqs, disk):
-    """Upkeep copies a long transaction into the file soon, for what the WAL owes the file must fit in the ballast."""
+def test_messages_of_one_long_transaction_can_be_drained(sqs, disk):
+    """Upkeep soon copies a long transaction into the file, because the ballast must cover what the WAL still holds."""
     queue = sqs.create_queue("orders")
     path = disk / "queues.db"
     before = path.stat().st_size
@@ -92,8 +92,8 @@ def test_many_messages_of_one_send_can_be_drained_as_well(sqs, disk):
     assert_whole(sqs)
 
 
-def test_consumers_in_threads_meet_no_full_disk_while_room_can_be_made(sqs, disk):
-    """Checkpoints and short readers of other threads are waited for, not taken for the end of all room."""
+def test_consumers_in_threads_get_no_disk_full_while_space_can_be_freed(sqs, disk):
+    """They wait for checkpoints and short readers of other threads, which can still free space."""
     queue = sqs.create_queue("orders")
     sent = [queue.send("x" * 200).message_id for _ in range(400)]
     fill_by_another_program(disk)
@@ -103,8 +103,8 @@ def test_consumers_in_threads_meet_no_full_disk_while_room_can_be_made(sqs, disk
     assert_whole(sqs)
 
 
-def test_transaction_that_meets_the_end_of_the_disk_is_refused_whole(sqs, disk):
-    """The headroom knows nothing of the application's own rows: the driver's error, and all is rolled back."""
+def test_transaction_that_fills_the_disk_is_rolled_back_whole(sqs, disk):
+    """The headroom does not include the application's own rows: the driver raises its error, and all is rolled back."""
     queue = sqs.create_queue("orders")
     with sqs.transaction() as connection:
         connection.execute("CREATE TABLE orders (content)")
@@ -130,7 +130,7 @@ def test_new_file_on_a_full_disk_is_a_typed_error(disk):
 
 @pytest.mark.parametrize("by", ["sends alone", "another program, too"])
 def test_full_queue_opens_again_and_drains(sqs, disk, by):
-    """After a restart on a full disk; the ballast then makes room for SQLite's own files as well."""
+    """After a restart on a full disk, the ballast also makes space for SQLite's own files."""
     queue = sqs.create_queue("orders")
     sent = fill_with_sends(queue, "x" * 3_000)
     sqs.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk under a FIFO queue: what is refused is not remembered either, and what is there comes in its order."""
+"""A full disk under a FIFO queue: a refused send leaves no deduplication id, and stored messages keep their order."""
 
 import time
 
@@ -56,7 +56,10 @@ def message(number, size_bytes=3_000):
 
 
 def fill(queue):
-    """Send until refused: how many were accepted, which is the number of the first that was not."""
+    """Send until a send is refused.
+
+    Returns the number of accepted sends, which is the number of the refused one too.
+    """
     number = 0
     try:
         while True:
@@ -67,7 +70,7 @@ def fill(queue):
 
 
 def drain(queue):
-    """The deduplication ids of all messages, received and deleted."""
+    """Receive and delete all messages. Returns their deduplication ids."""
     found = []
     while messages := queue.receive(10, visibility_timeout=600):
         for one in messages:
@@ -77,7 +80,7 @@ def drain(queue):
 
 
 def assert_in_order(found, count):
-    """Each once, each group in the order of its sends."""
+    """Each message came once, and each group in the order of its sends."""
     assert sorted(found, key=int) == list(map(str, range(count)))
     for group in range(GROUPS):
         of_group = [int(each) for each in found if int(each) % GROUPS == group]
@@ -95,13 +98,13 @@ def test_refused_send_is_not_remembered(sqs, queue):
     accepted = [(str(number),) for number in range(count)]
     assert rows(sqs, STORED) == rows(sqs, MEMORY) == accepted
     assert_in_order(drain(queue), count)
-    # Had its id been remembered, the repeated send would be answered and never received.
+    # If its id had been remembered, the repeated send would be answered but never received.
     queue.send(**message(count))
     assert drain(queue) == [str(count)]
     assert_sound(sqs)
 
 
-def test_refused_batch_leaves_no_group_and_no_memory(sqs, queue):
+def test_refused_batch_leaves_no_group_and_no_deduplication_id(sqs, queue):
     count = fill(queue)
     groups = rows(sqs, GROUP_IDS)
     batch = [{**message(number, 200_000), "group_id": f"new-{number}"} for number in range(count, count + 5)]
@@ -112,8 +115,8 @@ def test_refused_batch_leaves_no_group_and_no_memory(sqs, queue):
     assert_sound(sqs)
 
 
-def test_transaction_that_meets_the_end_of_the_disk_takes_its_memory_back(sqs, queue):
-    """The headroom knows nothing of the application's own rows: SQLite's error comes in the middle."""
+def test_transaction_that_fills_the_disk_forgets_its_deduplication_ids(sqs, queue):
+    """The headroom does not include the application's own rows: SQLite's error comes in the middle."""
     with sqs.transaction() as connection:
         connection.execute("CREATE TABLE orders (content)")
     with pytest.raises(dbapi.OperationalError, match="full"):
@@ -145,10 +148,8 @@ def test_disk_filled_by_another_program_lets_groups_be_drained_in_order(sqs, que
     assert_sound(sqs)
 
 
-def test_full_queue_is_drained_by_another_process_beside_a_sender_who_does_not_give_up(
-    sqs, queue, disk, level
-):
-    """Each batch is taken or refused as DiskFull, and repeated under its ids until it is taken."""
+def test_full_queue_is_drained_by_another_process_while_a_sender_keeps_trying(sqs, queue, disk, level):
+    """Each batch is accepted, or refused with DiskFull and repeated under the same ids until it is accepted."""
     count = fill(queue)
     enough = count + 500
     with Program(DRAIN, disk / "queues.db", level) as consumer:

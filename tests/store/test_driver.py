@@ -6,7 +6,7 @@ import pytest
 from sqsqlite.store import driver
 from tests.store.processes import Program
 
-# In a process of its own, that finds neither pysqlite3 nor a new SQLite in the standard library.
+# In a process of its own that finds neither pysqlite3 nor a new SQLite in the standard library.
 AFFECTED = """
 import sqlite3, warnings
 sqlite3.sqlite_version_info = (3, 46, 1)
@@ -48,7 +48,7 @@ def test_driver_in_use_is_free_of_the_bug():
     assert driver.is_safe(driver.dbapi.sqlite_version_info)
 
 
-def test_affected_sqlite_is_refused_and_the_file_not_made(path):
+def test_affected_sqlite_is_refused_and_creates_no_file(path):
     with Program(AFFECTED, path) as program:
         said = program.hear()
     assert said.startswith("refused:")

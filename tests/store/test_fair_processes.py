@@ -104,7 +104,7 @@ def test_flood_of_one_tenant_delays_no_other_by_more_than_its_turns(flooded, pat
             waits[number] = claims - since, (before + 2) * (QUIET_TENANTS + 1)
     assert len(waits) == SENDS
     assert {number: wait for number, wait in waits.items() if wait[0] > wait[1]} == {}
-    # The flood was there all the time, and was worked off in its turns.
+    # The flood was present all the time, and was worked off in its own turns.
     noisy = claims - SENDS
     print(claims, noisy, sorted(wait for wait, _ in waits.values())[-10:])
     assert 0 < noisy < FLOOD

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path may lead to when it is opened, and what is said when it leads elsewhere."""
+"""Which files a path may lead to when it is opened, and the error for any other."""
 
 import os
 import secrets
@@ -42,7 +42,7 @@ def beside(path):
 
 
 def run_sql(path, *statements):
-    """By the one copy of SQLite that this process uses, while no queue of ours has the file open."""
+    """Run SQL by the only copy of SQLite in this process, while none of our queues has the file open."""
     connection = dbapi.connect(str(path), isolation_level=None)
     try:
         return [connection.execute(statement).fetchall() for statement in statements][-1]
@@ -50,15 +50,15 @@ def run_sql(path, *statements):
         connection.close()
 
 
-def test_new_file_is_made_and_says_whose_it_is(path):
+def test_new_file_is_made_with_the_application_id(path):
     sqsqlite.connect(path).close()
     assert run_sql(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
     assert run_sql(path, "PRAGMA user_version") == [(schema.SCHEMA_VERSION,)]
     assert run_sql(path, "PRAGMA journal_mode") == [("wal",)]
 
 
-def test_empty_file_is_taken_as_a_new_one(path):
-    """As `mktemp` leaves it, or a process killed before the first page was written."""
+def test_empty_file_counts_as_a_new_one(path):
+    """`mktemp` leaves an empty file; so does a process killed before it wrote the first page."""
     path.touch()
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send("hi")
@@ -70,7 +70,7 @@ def test_empty_file_is_taken_as_a_new_one(path):
     [b"x", b"\0", b"hello\n", bytes(511), b"{}" * 400, bytes(4096), secrets.token_bytes(10_000)],
     ids=len,
 )
-def test_file_that_is_no_database_is_refused_and_left_alone(path, content):
+def test_file_that_is_not_a_database_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
     before = fingerprint(path)
     with pytest.raises(errors.NotADatabase, match="not a SQLite database"):
@@ -82,7 +82,7 @@ def test_file_that_is_no_database_is_refused_and_left_alone(path, content):
 
 @pytest.fixture
 def shop(path):
-    """An application's own database, in rollback-journal mode, with marks of its own in the header."""
+    """An application's own database, in rollback-journal mode, with its own marks in the header."""
     run_sql(
         path,
         "CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT)",
@@ -101,7 +101,7 @@ OWN_OBJECTS = (
 )
 
 
-def test_somebody_elses_database_is_refused_and_left_alone(shop):
+def test_database_of_another_application_is_refused_and_left_alone(shop):
     before = fingerprint(shop)
     with pytest.raises(errors.NotAdopted, match="adopt=True"):
         sqsqlite.connect(shop)
@@ -119,7 +119,7 @@ def test_somebody_elses_database_is_refused_and_left_alone(shop):
     ],
 )
 @pytest.mark.parametrize("adopt", [True, False])
-def test_database_with_a_name_of_ours_is_refused_and_left_alone(shop, named, kind, adopt):
+def test_database_with_a_table_of_our_name_is_refused_and_left_alone(shop, named, kind, adopt):
     run_sql(shop, named)
     before = fingerprint(shop)
     with pytest.raises(errors.NotAdopted, match=f"whose {kind} has a name"):
@@ -128,8 +128,8 @@ def test_database_with_a_name_of_ours_is_refused_and_left_alone(shop, named, kin
 
 
 @pytest.mark.slow  # another process
-def test_tables_that_another_process_makes_while_this_one_looks_are_not_somebody_elses(path, monkeypatch):
-    """Two processes open one new file at the same instant. The WAL lets the one write while the other reads."""
+def test_new_file_that_another_process_is_creating_is_not_refused(path, monkeypatch):
+    """Two processes open one new file at the same instant. The WAL lets one write while the other reads."""
     empty = dbapi.connect(path)
     empty.execute("PRAGMA journal_mode = WAL")
     empty.close()
@@ -160,7 +160,7 @@ def test_adoption_that_fails_half_way_leaves_the_file_as_it_was(shop, monkeypatc
     assert run_sql(shop, "PRAGMA journal_mode") == [("wal",)]
 
 
-def test_adopted_database_keeps_all_that_was_its_own(shop):
+def test_adopted_database_keeps_its_own_content(shop):
     objects = run_sql(shop, OWN_OBJECTS)
     with sqsqlite.connect(shop, adopt=True) as sqs:
         sqs.create_queue("orders").send("hi")
@@ -175,7 +175,7 @@ def test_adopted_database_keeps_all_that_was_its_own(shop):
     assert run_sql(shop, "PRAGMA application_id") == [(123456,)]
 
 
-def test_adopted_database_opens_without_adopt_from_then_on(shop):
+def test_adopted_database_then_opens_without_adopt(shop):
     sqsqlite.connect(shop, adopt=True).close()
     with sqsqlite.connect(shop) as sqs:
         assert sqs.queues() == []
@@ -209,7 +209,7 @@ def test_schema_that_changes_under_an_open_file_is_a_typed_error(path):
 
 
 def test_damaged_file_is_a_typed_error(path):
-    """A page of zeroes where the queues' rows were."""
+    """A page of zeroes replaces the queues' rows."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send_many(["x" * 3000] * 50)
     [(root,)] = run_sql(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'sqs_leases'")
@@ -227,19 +227,19 @@ def test_missing_folder_is_named(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_folder_is_no_file(tmp_path):
+def test_path_of_a_folder_is_refused(tmp_path):
     with pytest.raises(errors.CannotOpen, match="is a folder"):
         sqsqlite.connect(tmp_path)
 
 
-def test_pipe_is_no_file(path):
+def test_path_of_a_pipe_is_refused(path):
     os.mkfifo(path)
     with pytest.raises(errors.CannotOpen, match="not a regular file"):
         sqsqlite.connect(path)
 
 
 @pytest.mark.parametrize("path", [":memory:", "", "a\0b"])
-def test_path_that_names_no_file_is_a_value_error(path):
+def test_path_without_a_file_name_is_a_value_error(path):
     with pytest.raises(ValueError, match="path="):
         sqsqlite.connect(path)
 
@@ -260,7 +260,7 @@ def test_option_out_of_range_makes_no_file(path, option):
 
 
 def _readable_by_all(path):
-    """pytest's folders are closed to other users."""
+    """Open pytest's folders to other users."""
     for folder in path.parents:
         if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & stat.S_IXOTH:
             folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
@@ -285,7 +285,7 @@ def test_file_or_folder_that_this_user_may_not_write_is_refused(path, what):
 
 @needs_root
 def test_file_of_another_user_opens_when_it_may_be_written(path):
-    """The lock files and wake-up sockets that the first user made must not keep the second one out."""
+    """The lock files and wake-up sockets that the first user created must not exclude the second one."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders")
         _readable_by_all(path)
@@ -298,7 +298,7 @@ def test_file_of_another_user_opens_when_it_may_be_written(path):
 
 @needs_root
 def test_read_only_file_system_is_refused(path, tmp_path):
-    """Mounted in a namespace of its own, which ends with the program."""
+    """The file system is mounted in a namespace of its own, which ends with the program."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders")
     program = OPEN_AS_NOBODY.replace(BECOME_NOBODY, "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder FILE-sqs: who may use it, and what happens when it is gone."""
+"""The folder FILE-sqs: who may use it, and what happens when it disappears."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 
 
 def let_all_pass(path):
-    """pytest's folders are closed to other users."""
+    """Open pytest's folders to other users."""
     path.parent.chmod(0o777)
     for folder in path.parent.parents:
         if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & stat.S_IXOTH:
@@ -56,7 +56,7 @@ def descriptors_of(path):
     """The descriptors of this process that lead to a file."""
     wanted, found = os.stat(path), []
     for number in map(int, os.listdir("/dev/fd")):
-        with contextlib.suppress(OSError):  # that of the listing itself
+        with contextlib.suppress(OSError):  # the descriptor of the listing itself
             if os.path.samestat(os.fstat(number), wanted):
                 found.append(number)
     return found
@@ -71,7 +71,7 @@ def test_ballast_stays_open_as_long_as_the_file(path):
     assert descriptors_of(ballast) == []
 
 
-def test_ballast_that_was_removed_takes_no_room_once_another_is_laid(path):
+def test_removed_ballast_takes_no_space_once_another_is_made(path):
     ballast, seen = Path(f"{path}-sqs/ballast"), Path(f"{path}-seen")
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders")
@@ -83,8 +83,8 @@ def test_ballast_that_was_removed_takes_no_room_once_another_is_laid(path):
         assert len(descriptors_of(ballast)) == 1
 
 
-def test_file_that_came_by_the_ballasts_descriptor_is_left_alone(path, tmp_path):
-    """A daemon may have closed all descriptors, and opened files of its own since."""
+def test_file_that_got_the_ballasts_descriptor_is_left_alone(path, tmp_path):
+    """A daemon may have closed all descriptors, and then opened files of its own."""
     other = tmp_path / "other"
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders")
@@ -112,7 +112,7 @@ def test_folder_and_its_files_have_the_rights_of_the_database(path, mode):
 
 
 @needs_root
-def test_queue_that_another_user_made_for_all_is_everybodys(path):
+def test_queue_that_another_user_opened_to_all_can_be_used(path):
     path.touch()
     path.chmod(0o666)
     let_all_pass(path)

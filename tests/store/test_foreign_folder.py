@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder FILE-sqs and its files are used only if somebody made them who is to be trusted with the database."""
+"""The folder FILE-sqs and its files are used only if a user trusted with the database made them."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ needs_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason=
 FILES = ("waiting-room", "turn", "ballast")
 OWNER, STRANGER, THIRD, GROUP, OTHER_GROUP = 4001, 4002, 4003, 4100, 4200
 
-# User, group and further groups, then the file.
+# The arguments are user, group and further groups, then the file.
 SEND_AS = """
 import os, sqsqlite, tempfile
 with tempfile.TemporaryDirectory() as folder:  # the user may be unable to read Python's own modules: load them now
@@ -37,13 +37,13 @@ else:
 
 
 def send_as(path, user, *groups, umask=0o022):
-    """What a process of this user says that sends a message."""
+    """The output of a process of this user that sends a message."""
     with Program(SEND_AS, path, " ".join(map(str, (user, *groups))), f"{umask:o}") as program:
         return program.hear()
 
 
 def let_all_pass(path):
-    """pytest's folders are closed to other users."""
+    """Open pytest's folders to other users."""
     for folder in path.parent.parents:
         if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & stat.S_IXOTH:
             folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
@@ -59,7 +59,7 @@ def folder(path):
 
 @pytest.fixture
 def victim(tmp_path):
-    """A file that is none of SQSQLite's business."""
+    """A file that does not belong to SQSQLite."""
     file = tmp_path / "victim"
     file.write_text("0123456789")
     return file
@@ -74,7 +74,7 @@ def test_folder_that_is_a_link_is_refused(path, folder, tmp_path):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("make", [os.symlink, os.link])
-def test_file_that_leads_to_another_is_refused_and_the_other_kept(path, folder, victim, name, make):
+def test_link_in_place_of_a_file_is_refused_and_its_target_kept(path, folder, victim, name, make):
     (folder / name).unlink()
     make(victim, folder / name)
     with pytest.raises(CannotOpen, match=f"{folder / name}: must be a file of one name .* is a link"):
@@ -83,7 +83,7 @@ def test_file_that_leads_to_another_is_refused_and_the_other_kept(path, folder, 
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_pipe_in_place_of_a_file_keeps_nobody_waiting(path, folder, name):
+def test_pipe_in_place_of_a_file_makes_no_process_wait(path, folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
     with pytest.raises(CannotOpen, match=f"{folder / name}: must be a file of one name .* is something else"):
@@ -91,14 +91,14 @@ def test_pipe_in_place_of_a_file_keeps_nobody_waiting(path, folder, name):
 
 
 @pytest.mark.parametrize("make", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
-def test_ballast_replaced_in_use_leads_nowhere(path, folder, victim, make):
+def test_ballast_replaced_by_a_link_in_use_is_not_followed(path, folder, victim, make):
     with sqsqlite.connect(path) as sqs:
         queue = sqs.queue("orders")
         (folder / "ballast").unlink()
         make(victim, folder / "ballast")
         sqs._store.file.headroom._looked_at = float(
             "-inf"
-        )  # the next send looks, as one does every tenth of a second
+        )  # The next send checks the folder, as happens every tenth of a second.
         with contextlib.suppress(CannotOpen):
             queue.send("hi")
     assert victim.read_text() == "0123456789"
@@ -119,8 +119,8 @@ def test_folder_removed_and_replaced_by_a_link_in_use_is_refused(path, folder, t
 
 @needs_root
 @pytest.mark.parametrize("name", [*FILES, ""])
-def test_what_belongs_to_a_stranger_is_refused_with_words_that_help(path, folder, name):
-    """A lock file of a stranger's would keep this process's writers waiting for the stranger."""
+def test_file_of_a_stranger_is_refused_with_a_remedy(path, folder, name):
+    """A stranger's lock file would make this process's writers wait for the stranger."""
     os.chown(folder / name, STRANGER, STRANGER)
     with pytest.raises(CannotOpen) as refused:
         sqsqlite.connect(path)
@@ -133,8 +133,8 @@ def test_what_belongs_to_a_stranger_is_refused_with_words_that_help(path, folder
 
 @needs_root
 @pytest.mark.parametrize("name", [*FILES, ""])
-def test_what_another_user_is_just_making_is_waited_for(path, folder, name, monkeypatch):
-    """A folder or file is its maker's alone for an instant, until it has the rights of the database."""
+def test_open_waits_for_a_folder_or_file_that_another_user_is_creating(path, folder, name, monkeypatch):
+    """A new folder or file is closed to others for an instant, until it gets the rights of the database."""
     os.chown(folder / name, STRANGER, STRANGER)
     is_being_made = beside._is_being_made
 
@@ -187,7 +187,7 @@ def test_folder_is_trusted_if_the_group_that_writes_the_database_made_it(path, t
 
 @pytest.mark.slow  # processes of several users
 @needs_root
-def test_folder_shared_by_a_group_is_shared_with_the_queue_in_it(path, tmp_path):
+def test_group_that_shares_a_folder_shares_the_queue_in_it(path, tmp_path):
     """As with plain SQLite: each user has a group of his own, and the folder hands its group down."""
     tmp_path.chmod(0o2775)
     os.chown(tmp_path, OWNER, GROUP)
@@ -208,7 +208,7 @@ def test_folder_shared_by_a_group_is_shared_with_the_queue_in_it(path, tmp_path)
 
 @pytest.mark.slow  # processes of several users
 @needs_root
-def test_what_a_user_of_the_databases_group_makes_has_that_group(path, tmp_path):
+def test_files_made_by_a_user_of_the_databases_group_have_that_group(path, tmp_path):
     tmp_path.chmod(0o777)
     let_all_pass(path)
     path.touch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that forks while it uses a queue: parent and child both go on, and the file stays whole."""
+"""A process forks while it uses a queue: parent and child both continue, and the file stays whole."""
 
 import contextlib
 import multiprocessing
@@ -20,13 +20,13 @@ from tests.store.waiting import Task, until
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
-    # From Python 3.12 on; forking with threads about is just what is tested.
+    # From Python 3.12 on: this module tests forks in the presence of threads.
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
 
 class Child:
-    """A forked child that runs a function and ends; what it returns or raises comes back as text."""
+    """A forked child that runs a function and ends. Its result or error comes back as text."""
 
     def __init__(self, function):
         read, write = os.pipe()
@@ -82,7 +82,7 @@ def test_child_sends_and_receives_by_the_parents_object(sqs, queue):
 
 
 def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
-    """Three threads of the parent and every child send and delete; the survivors are what was sent and not deleted."""
+    """Three threads of the parent and every child send and delete. What remains was sent and not deleted."""
     stop = threading.Event()
 
     def traffic(name):
@@ -114,7 +114,7 @@ def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
 
 
 def test_fork_beside_a_checkpoint_that_waits_for_its_turn(sqs, queue, monkeypatch):
-    """It waits without a connection: whoever has the turn may be waiting for the fork, and the fork for connections."""
+    """The fork waits without a connection: the writer may be waiting for the fork, and the fork for connections."""
     store = sqs._store
     monkeypatch.setattr(checkpoints, "RESTART_ABOVE", 0)
     queue.send("before")
@@ -136,7 +136,7 @@ def test_fork_beside_a_checkpoint_that_waits_for_its_turn(sqs, queue, monkeypatc
     assert child.outcome() == "1"
 
 
-def test_children_at_once_through_multiprocessing(sqs, queue):
+def test_children_of_multiprocessing_work_at_the_same_time(sqs, queue):
     fork = multiprocessing.get_context("fork")
     children = [
         fork.Process(target=queue.send_many, args=([f"{n} {m}" for m in range(20)],)) for n in range(6)
@@ -150,7 +150,7 @@ def test_children_at_once_through_multiprocessing(sqs, queue):
     assert_whole(sqs)
 
 
-def test_childs_send_wakes_the_parents_waiter_and_the_other_way_round(sqs, queue):
+def test_send_wakes_a_waiter_between_parent_and_child(sqs, queue):
     replies = sqs.create_queue("replies")
     waiting = Task(replies.receive, 1, 20)
     until(lambda: sqs._store.waker._waiters)
@@ -184,8 +184,8 @@ def test_child_of_a_closed_file_leaves_it_closed(sqs, queue):
 
 
 @pytest.mark.slow
-def test_forking_while_others_open_the_file_leaves_no_lock_behind(path):
-    """A thread that opens and closes all the time holds locks of ours at the instant of many a fork."""
+def test_fork_while_other_threads_open_the_file_leaves_no_lock_behind(path):
+    """A thread that opens and closes all the time often holds locks of ours at the instant of a fork."""
     sqsqlite.connect(path).close()
     stop = threading.Event()
 
@@ -228,13 +228,13 @@ def test_child_forked_inside_a_transaction_is_refused_at_once(sqs, queue, use):
 
 @pytest.mark.parametrize("leave", ["commit", "rollback", "close"])
 def test_child_cannot_end_its_parents_transaction(sqs, queue, leave):
-    """Whatever it does with the connection that it was born with, the parent's transaction is the parent's."""
+    """The child may do anything with the connection that it inherited: the parent's transaction stays the parent's."""
     with sqs.transaction() as connection:
         queue.send("from the parent")
         connection.execute("CREATE TABLE big (bytes)")
         connection.execute(
             "INSERT INTO big VALUES (zeroblob(8000000))"
-        )  # beyond the cache: it is in the WAL already
+        )  # Beyond the cache, so it is in the WAL already.
         child = Child(getattr(connection, leave))
         outcome = child.outcome()
         assert REFUSED in outcome if leave == "commit" else outcome == "None"
@@ -243,7 +243,7 @@ def test_child_cannot_end_its_parents_transaction(sqs, queue, leave):
 
 
 def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue):
-    """As when a function that forks is called within one."""
+    """As when a function that forks is called inside the block."""
 
     def work():
         context.__exit__(None, None, None)
@@ -256,8 +256,8 @@ def test_child_that_leaves_the_block_of_a_transaction_is_refused(sqs, queue):
     assert bodies(queue) == ["from the parent"]
 
 
-def test_program_started_inside_a_transaction_waits_for_nobody(sqs, queue):
-    """preexec_fn makes Python fork as such. The thread that forks can't end its block meanwhile."""
+def test_program_starts_inside_a_transaction_without_a_wait(sqs, queue):
+    """preexec_fn makes Python use fork. The thread that forks cannot end its block meanwhile."""
     with sqs.transaction() as connection:
         connection.execute("CREATE TABLE started (program)")
         ended = subprocess.run(["true"], preexec_fn=lambda: None, check=True)
@@ -269,8 +269,8 @@ def test_program_started_inside_a_transaction_waits_for_nobody(sqs, queue):
 
 
 @pytest.mark.parametrize("use", ["engine", "read_engine", "reading"])
-def test_program_started_beside_ones_own_connection_waits_for_nobody(sqs, queue, use, monkeypatch):
-    """Also outside a transaction, and while one reads. The wait, were there one, would take all of its patience."""
+def test_program_starts_during_a_use_of_the_connection_without_a_wait(sqs, queue, use, monkeypatch):
+    """Outside a transaction, and during a read. A wait would last as long as its whole patience."""
     monkeypatch.setattr(connections, "FORK_PATIENCE", 60.0)
     with contextlib.ExitStack() as stack:
         if use == "reading":
@@ -286,7 +286,7 @@ def test_program_started_beside_ones_own_connection_waits_for_nobody(sqs, queue,
     assert bodies(queue) == ["afterwards"]
 
 
-def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
+def test_parent_continues_after_a_fork_inside_a_transaction(sqs, queue):
     with contextlib.suppress(ZeroDivisionError), sqs.transaction():
         queue.send("rolled back")
         Child(lambda: None).outcome()
@@ -296,7 +296,7 @@ def test_parent_goes_on_after_a_fork_inside_a_transaction(sqs, queue):
 
 
 def test_daemon_that_closes_all_descriptors_locks_no_file_of_another(sqs, queue):
-    """As python-daemon does. The numbers of the lock files are SQLite's by then, and the -shm has one of them."""
+    """As python-daemon does. SQLite then reuses the numbers of the lock files, one of them for the -shm."""
     queue.send("from the parent")
 
     def work():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long reader keeps the WAL from beginning again: the disk fills, and is usable as soon as the reader is gone."""
+"""A long reader keeps the WAL from restarting: the disk fills, and is usable as soon as the reader has ended."""
 
 import contextlib
 
@@ -26,22 +26,22 @@ def sqs(request, disk, clock):
 
 @contextlib.contextmanager
 def reader(sqs):
-    """A snapshot that is kept."""
+    """A snapshot that stays open."""
     with sqs.read_engine.connect() as connection:
         connection.exec_driver_sql("SELECT count(*) FROM sqs_messages").fetchall()
         yield
 
 
 def drain_into(gone, queue):
-    """Receive and delete one by one; `gone` gets the ids."""
+    """Receive and delete messages one by one, and add their ids to `gone`."""
     while messages := queue.receive(1):
         messages[0].delete()
         gone.append(messages[0].message_id)
 
 
 @pytest.mark.parametrize("reopened", [False, True], ids=["open", "opened again"])
-def test_queue_filled_beside_a_reader_is_usable_when_the_reader_is_gone(sqs, disk, clock, reopened):
-    """Receives and deletes use the margin, then are refused; what the file needs to take the WAL in is never used."""
+def test_queue_filled_during_a_long_read_is_usable_after_the_read(sqs, disk, clock, reopened):
+    """Receives and deletes use the margin, then are refused. The space that a checkpoint needs is never used."""
     queue = sqs.create_queue("orders")
     sent = [queue.send("x" * 100).message_id]
     with reader(sqs):
@@ -56,7 +56,7 @@ def test_queue_filled_beside_a_reader_is_usable_when_the_reader_is_gone(sqs, dis
         sqs = sqsqlite.connect(disk / "queues.db", clock=clock)
         queue = sqs.queue("orders")
     with sqs:
-        clock.advance(seconds=30)  # the message of a refused delete shows again
+        clock.advance(seconds=30)  # The message whose delete was refused becomes visible again.
         drain_into(gone, queue)
         assert sorted(gone) == sorted(sent)
         assert_whole(sqs)
@@ -66,8 +66,8 @@ def test_queue_filled_beside_a_reader_is_usable_when_the_reader_is_gone(sqs, dis
         assert_whole(sqs)
 
 
-def test_transaction_refused_beside_a_reader_leaves_nothing(sqs):
-    """One that would make the file longer than can be copied is refused before its COMMIT, the application's too."""
+def test_transaction_refused_during_a_long_read_leaves_nothing(sqs):
+    """A transaction that would make the WAL too long to copy is refused before its COMMIT, the application's too."""
     queue = sqs.create_queue("orders")
     with sqs.transaction() as connection:
         connection.execute("CREATE TABLE orders (content)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that arrive while a commit is under way share the next one, and nothing else."""
+"""Operations that arrive during a commit share the next commit, and share nothing else."""
 
 import contextlib
 import ctypes
@@ -23,11 +23,11 @@ from tests.store.wal import count_commits
 
 
 class Held:
-    """A leader that stands inside its transaction until it is let go, so that others queue up behind it."""
+    """A leader that stops inside its transaction until it is released, so that others queue up behind it."""
 
     def __init__(self, sqs):
         self._store = sqs._store
-        # Upkeep writes too, after the first commit; here nobody else may queue up or lead.
+        # Upkeep also writes, after the first commit; here it may neither queue up nor lead.
         until(lambda: self._store.upkeep._sweep_from is None)
         self._inside, self._go_on = threading.Event(), threading.Event()
         self._leader = Task(self._store.write, self._wait)
@@ -38,7 +38,7 @@ class Held:
         assert self._go_on.wait(300)
 
     def queue_up(self, function, *arguments):
-        """Run it on a thread, and come back when it stands in the queue."""
+        """Run the function on a thread, and return when the thread stands in the queue."""
         queued = self._store._commit._line._waiting
         before = len(queued)
         task = Task(function, *arguments)
@@ -55,19 +55,19 @@ def held(sqs):
     return Held(sqs)
 
 
-def test_those_who_queued_up_share_one_commit(sqs, queue, path):
+def test_queued_operations_share_one_commit(sqs, queue, path):
     held = Held(sqs)
     before = count_commits(path)
     tasks = [held.queue_up(queue.send, f"message {number}") for number in range(20)]
     held.let_go()
     sent = [task.outcome() for task in tasks]
     assert len({each.message_id for each in sent}) == 20
-    assert count_commits(path) - before <= 2  # theirs, and the leader's own if it left a trace
+    assert count_commits(path) - before <= 2  # Their commit, and the leader's own if it wrote.
     assert sorted(bodies(queue)) == sorted(f"message {number}" for number in range(20))
     assert_whole(sqs)
 
 
-def test_threads_without_arrangement_need_fewer_commits_than_operations(path):
+def test_free_running_threads_need_fewer_commits_than_operations(path):
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders")
         before = count_commits(path)
@@ -78,8 +78,8 @@ def test_threads_without_arrangement_need_fewer_commits_than_operations(path):
         assert len(queue) == 160
 
 
-def test_each_gets_its_own_answer(sqs, queue, held):
-    """Message ids, receipt handles and refusals find their way to who asked."""
+def test_each_operation_of_a_group_gets_its_own_answer(sqs, queue, held):
+    """Message ids, receipt handles and refusals reach the thread that asked."""
     sends = [held.queue_up(queue.send, f"message {number}") for number in range(5)]
     refused = held.queue_up(sqs._store.write, _refuse)
     receive = held.queue_up(queue.receive, 10)
@@ -103,8 +103,8 @@ def _write_then_fail(tx):
     raise LookupError("after a write")
 
 
-def test_surprise_after_a_write_takes_back_its_own_operation_alone(sqs, queue, held):
-    """Those before it and those after it are sent, once each, and the counts are theirs."""
+def test_unexpected_error_undoes_its_own_operation_alone(sqs, queue, held):
+    """The operations before it and after it are sent, once each, and the counts match."""
     before = held.queue_up(queue.send, "before")
     surprise = held.queue_up(sqs._store.write, _write_then_fail)
     after = held.queue_up(queue.send, "after")
@@ -118,7 +118,7 @@ def test_surprise_after_a_write_takes_back_its_own_operation_alone(sqs, queue, h
     assert bodies(queue) == ["before", "after"]
 
 
-def test_sqlites_refusal_of_one_harms_no_other(sqs, queue, held):
+def test_sqlites_refusal_of_one_operation_leaves_the_others_intact(sqs, queue, held):
     def break_a_constraint(tx):
         tx.execute("INSERT INTO sqs_queue_tombstones (account_id, name, deleted_at) VALUES ('0', NULL, 0)")
 
@@ -134,8 +134,8 @@ def test_sqlites_refusal_of_one_harms_no_other(sqs, queue, held):
     assert bodies(queue) == ["before", "after"]
 
 
-def test_nobody_is_answered_before_the_commit(sqs, queue, held):
-    """The last of the group sees, from within, that the first has no answer yet; a second connection sees no row."""
+def test_no_operation_is_answered_before_the_commit(sqs, queue, held):
+    """The last of the group sees, from within, that the first has no answer yet. A second connection sees no row."""
     seen = {}
     first = held.queue_up(queue.send, "first")
 
@@ -153,7 +153,7 @@ def test_nobody_is_answered_before_the_commit(sqs, queue, held):
 
 
 class TimeLimit(Exception):
-    """What another thread raises in one that has worked for too long."""
+    """Raised by another thread in one that has worked for too long."""
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeLimit, TimeoutError])
@@ -172,8 +172,8 @@ def test_followers_of_an_interrupted_leader_are_served_by_another(sqs, queue, he
     assert_whole(sqs)
 
 
-def test_a_time_limit_that_meets_a_followers_operation_is_raised_in_its_own_thread(sqs, queue, held):
-    """The leader's: it runs the operations of all."""
+def test_time_limit_during_a_followers_operation_is_raised_in_its_own_thread(sqs, queue, held):
+    """Its own thread is the leader's: the leader runs the operations of all."""
     leader_thread, met = [], []
 
     def lead(tx):
@@ -202,8 +202,11 @@ def test_a_time_limit_that_meets_a_followers_operation_is_raised_in_its_own_thre
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeLimit])
-def test_interrupt_at_one_commit_of_several_answers_for_no_other(sqs, queue, held, interrupt):
-    """After SQLite's refusal of one, each is committed by itself: those still to come are not done with the first."""
+def test_interrupt_at_one_commit_of_several_answers_no_other_operation(sqs, queue, held, interrupt):
+    """After SQLite's refusal of one, each operation is committed by itself.
+
+    The first commit finishes none of the later ones.
+    """
     runs = []
 
     def lead(tx):
@@ -235,7 +238,7 @@ def test_interrupt_at_one_commit_of_several_answers_for_no_other(sqs, queue, hel
     assert_whole(sqs)
 
 
-def test_time_limit_that_meets_a_follower_committed_by_itself_is_raised_in_its_own_thread(sqs, queue, held):
+def test_time_limit_during_a_followers_own_commit_is_raised_in_its_own_thread(sqs, queue, held):
     leader_thread, runs = [], []
 
     def lead(tx):
@@ -319,8 +322,8 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(3_000, marks=pytest.mark.slow)])
-def test_no_time_limit_of_one_thread_reaches_another(path, count):
-    """Whenever it comes. What was sent by the others is there once each."""
+def test_time_limit_of_one_thread_never_reaches_another(path, count):
+    """At any instant. The sends of the other threads are stored once each."""
     ended = subprocess.run(
         [sys.executable, "-c", LIMITED, path, "1", str(count)], check=True, capture_output=True, text=True
     )
@@ -333,7 +336,7 @@ def test_no_time_limit_of_one_thread_reaches_another(path, count):
 
 
 def test_follower_that_is_interrupted_never_leads(path):
-    """Ctrl-C while the main thread waits for others: its place in the queue goes with it."""
+    """Ctrl-C while the main thread waits for others: it loses its place in the queue."""
     with sqsqlite.connect(path, busy_timeout=5) as sqs:
         queue = sqs.create_queue("orders")
         held = Held(sqs)
@@ -353,7 +356,7 @@ def test_follower_that_is_interrupted_never_leads(path):
 
 
 def test_group_behind_a_lock_of_another_program_is_refused_together(path):
-    """20 threads wait for one busy_timeout or two, not for 20 one after the other, which would be 40 s."""
+    """20 threads wait for one busy_timeout or two, not for 20 in a row, which would be 40 s."""
     with sqsqlite.connect(path, busy_timeout=2) as sqs:
         queue = sqs.create_queue("orders")
         with Program(HOLD_WRITE_LOCK, path) as program:
@@ -370,13 +373,13 @@ def test_group_behind_a_lock_of_another_program_is_refused_together(path):
         assert bodies(queue) == ["next"]
 
 
-def test_follower_behind_a_lock_of_another_program_has_its_own_time(path):
-    """One that came late is not refused with those who had been waiting before it."""
+def test_late_follower_has_a_busy_timeout_of_its_own(path):
+    """A late follower is not refused together with those that waited before it."""
     with sqsqlite.connect(path, busy_timeout=2) as sqs, Program(HOLD_WRITE_LOCK, path) as program:
         assert program.hear() == "held"
 
         def waited():
-            """Seconds until it was refused."""
+            """The seconds until the refusal."""
             started = time.monotonic()
             with pytest.raises(Busy):
                 sqs.create_queue("orders")
@@ -389,7 +392,7 @@ def test_follower_behind_a_lock_of_another_program_has_its_own_time(path):
         assert all(task.outcome() > 1.9 for task in tasks)
 
 
-def test_many_threads_on_every_operation_leave_true_counts(path):
+def test_many_threads_on_every_operation_leave_correct_counts(path):
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders", visibility_timeout=30)
 
@@ -408,7 +411,7 @@ def test_many_threads_on_every_operation_leave_true_counts(path):
         assert_whole(sqs)
 
 
-def test_closing_tells_the_next_write_so(sqs, queue):
+def test_write_after_the_close_is_refused(sqs, queue):
     sqs.close()
     with pytest.raises(sqsqlite.errors.StoreClosed):
         queue.send("late")
@@ -416,8 +419,8 @@ def test_closing_tells_the_next_write_so(sqs, queue):
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_what_a_write_took_and_brought_is_not_kept(sqs, is_refused):
-    """Ten messages of 1 MiB would stay until the cycle is collected, and those of fifty receives with them."""
+def test_arguments_and_results_of_a_write_are_not_kept(sqs, is_refused):
+    """Otherwise ten messages of 1 MiB would stay until the cycle is collected, and those of fifty receives too."""
 
     class Thing:
         pass

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A handler's TimeoutError is an OSError: it must reach the caller, not be taken for an answer of the system's."""
+"""A handler's TimeoutError is an OSError: it must reach the caller, and must not count as an error of the system."""
 
 import pytest
 
 import sqsqlite
 from tests.store.processes import Program
 
-# A signal comes at the first call of a kind that the operation makes, or at the only one about a name: Python's audit
-# events tell the instant. Says what the caller hears, and what a send after it does.
+# A signal comes at the first call of a kind that the operation makes, or at the only one about a name; Python's audit
+# events give the instant. The program prints what the caller gets, and what a later send does.
 TIME_OUT = """
 import os, signal, socket, sys
 import sqsqlite

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk fails: a typed error for whom it struck, nothing acknowledged lost, and on it goes once the disk does."""
+"""The disk fails: the caller gets a typed error, no acknowledged message is lost, and work resumes with the disk."""
 
 import shutil
 
@@ -9,7 +9,7 @@ import sqsqlite
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 
-# Opens the file, sends 40 messages, and says what came of each. Every error has to be one of the store's.
+# Opens the file, sends 40 messages, and prints the outcome of each. Every error must be one of the store's.
 SEND = """
 import resource, sqsqlite
 sqs = None
@@ -52,7 +52,7 @@ def shop(path):
 
 
 def outcomes(program):
-    """What it said, by word: the numbers of the messages."""
+    """The program's output by word: the numbers of the messages."""
     found = {}
     while True:
         word, number = program.hear().split()
@@ -62,7 +62,7 @@ def outcomes(program):
 
 
 def assert_kept(path, said):
-    """All that was acknowledged is there, and nothing that was refused; what is in doubt may be."""
+    """All acknowledged messages are present, and no refused one; a message in doubt may be present."""
     with sqsqlite.connect(path) as sqs:
         assert_whole(sqs)
         kept = {int(body.split()[0]) for body in bodies(sqs.queue("orders"))}
@@ -71,7 +71,7 @@ def assert_kept(path, said):
 
 
 def test_limit_on_the_size_of_files_is_a_typed_error(shop):
-    """As `ulimit -f` sets it. Raised again, the same process goes on sending."""
+    """As `ulimit -f` sets it. Once the limit is raised, the same process can send again."""
     with Program(SEND, shop, "size") as program:
         said = outcomes(program)
     assert said.keys() == {"sent", "DiskFull"}
@@ -93,7 +93,7 @@ def test_limit_on_the_size_of_files_is_a_typed_error(shop):
 )
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "for a while"])
 def test_failing_system_call_is_a_typed_error(shop, fault, nth, lasting):
-    """Injected by strace, at the Nth call or at all from the Nth to the Nth + 5."""
+    """Injected by strace: at the Nth call, or at all from the Nth to the Nth + 5."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is missing: apt-get install strace"
     when = f"{nth}..{nth + 5}" if lasting else nth
@@ -114,8 +114,8 @@ def test_failing_system_call_is_a_typed_error(shop, fault, nth, lasting):
     assert said.keys() <= {"unopened", "sent", "InputOutputError", "DiskFull", "CommitInDoubt"}
     assert {39, 40} <= set(said["sent"])
     if calls == "fsync,fdatasync" and 2 < nth < 30:
-        # Each send syncs once, and a sync that failed tells nothing. The second sync is the folder's; SQLite ignores
-        # what comes of that.
+        # Each send syncs once, and after a failed sync the outcome is unknown. The second sync is the folder's; SQLite
+        # ignores its result.
         assert "CommitInDoubt" in said
     assert_kept(shop, said)
 
@@ -123,7 +123,7 @@ def test_failing_system_call_is_a_typed_error(shop, fault, nth, lasting):
 @pytest.mark.slow
 @pytest.mark.parametrize("nth", [40, 60, 100])
 def test_quota_is_a_full_disk(shop, nth):
-    """EDQUOT at some writes to the WAL, and at what asks whether there is room. Nothing is in doubt."""
+    """EDQUOT at some writes to the WAL, and at the check for free space. Nothing is in doubt."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is missing: apt-get install strace"
     before = (strace, "-f", "-qq", "-o", "/dev/null", "-P", f"{shop}-wal", "-P", f"{shop}-sqs/ballast")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A signal handler may raise anywhere in the main thread: nothing that others wait for may stay behind."""
+"""A signal handler may raise anywhere in the main thread. It must leave nothing behind that makes others wait."""
 
 import gc
 import signal
@@ -13,8 +13,8 @@ from sqsqlite.store import driver
 from tests.store.inspection import assert_whole
 from tests.store.waiting import Task
 
-# Interrupts itself at random instants, in the midst of a send nearly always, while threads send too. Prints how often,
-# and what came of it afterwards: main thread, other threads. Ends after as many as it is told.
+# Interrupts itself at random instants, nearly always during a send, while other threads send. Prints the number of
+# interrupts and the results afterwards: main thread, other threads. Ends after the number of interrupts given.
 INTERRUPTED = """
 import random, signal, sys, threading, time
 import sqsqlite
@@ -66,7 +66,7 @@ print(count)
 
 @pytest.mark.parametrize("threads", [0, 3])
 def test_handler_that_raises_leaves_no_turn_behind(path, tmp_path, threads):
-    """Afterwards the thread, others and other processes write as before, and the counts are right."""
+    """Afterwards this thread, other threads and other processes write as before, and the counts are correct."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders")
         program = [sys.executable, "-c", INTERRUPTED, str(path), str(threads), str(threads), "300"]
@@ -80,8 +80,8 @@ def test_handler_that_raises_leaves_no_turn_behind(path, tmp_path, threads):
         assert len(queue) == stored
 
 
-# The same for what is no send, the second signal in the clean-up of the first. Prints how many came.
-# With SQLAlchemy one at a time: a second one in its clean-up makes it keep the connection for ever.
+# The same for other calls than a send, with the second signal in the clean-up of the first. Prints the number of
+# signals. With SQLAlchemy, one signal at a time: a second one in its clean-up makes it keep the connection for ever.
 INTERRUPTED_AT = """
 import os, random, signal, sys, threading
 import sqsqlite
@@ -218,7 +218,7 @@ def test_interrupts_in_other_calls_leave_nothing_behind(path, what):
 
 
 def test_peek_stays_away_from_the_lock_of_logging(path):
-    """Python's logging keeps its lock for good where a signal handler raises while it is held."""
+    """Python's logging keeps its lock for good if a signal handler raises while logging holds it."""
     program = """
 import logging, sys, threading
 import sqsqlite
@@ -239,7 +239,7 @@ logging._lock.release()
 
 
 def test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits(sqs, queue):
-    """What an interrupt lost, in clean-up of others, may be in the cycle of a traceback and its frames."""
+    """An interrupt in other code's clean-up may leave the transaction in the cycle of a traceback and its frames."""
 
     def lose():
         connection = sqs.engine.connect()
@@ -256,10 +256,11 @@ def test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits(sqs, que
         gc.enable()
 
 
-# A signal that meets a callback of the collector's, hypothesis's own among them, is raised nowhere: Python reports it.
+# An exception of a signal in a callback of the garbage collector, also hypothesis's, is raised nowhere: Python only
+# reports it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupt_of_an_operation_in_a_block_is_what_the_caller_hears_of(sqs, queue):
-    """Not Busy, which a statement cut short made of it, and which invites to try again."""
+    """Otherwise the caller would get Busy, because a statement was cut short, and would try again."""
 
     class Interrupt(Exception):
         pass
@@ -286,7 +287,7 @@ def test_interrupt_of_an_operation_in_a_block_is_what_the_caller_hears_of(sqs, q
 
 
 def test_rollback_that_is_interrupted_is_done_all_the_same(path):
-    """SQLAlchemy lets such a connection go; whoever has the traceback would keep SQLite's lock."""
+    """SQLAlchemy drops such a connection. A reference to the traceback would then keep SQLite's lock."""
 
     class Interrupt(BaseException):
         pass
@@ -307,4 +308,4 @@ def test_rollback_that_is_interrupted_is_done_all_the_same(path):
         with pytest.raises(Interrupt):
             connection.rollback()
         Task(queue.send, "not kept waiting").outcome()
-        del raw, cursor, connection  # up to here something refers to them
+        del raw, cursor, connection  # Up to here, the traceback refers to them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A foreign program that keeps SQLite's locks on the -shm: the error says who, and all goes on once it is gone."""
+"""A foreign program keeps SQLite's locks on the -shm: the error names it, and work resumes once it has ended."""
 
 import pytest
 
@@ -19,7 +19,7 @@ sys.stdin.readline()
 
 
 @pytest.mark.slow
-def test_who_keeps_readers_out_is_named(path):
+def test_error_names_the_program_that_blocks_readers(path):
     with sqsqlite.connect(path, busy_timeout=0.1) as sqs:
         queue = sqs.create_queue("orders")
         queue.send("a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock files beside a file are open as long as it is, and no longer."""
+"""The lock files next to a file are open exactly as long as the file."""
 
 import os
 import threading
@@ -27,7 +27,7 @@ def test_files_opened_and_closed_leave_no_descriptor(tmp_path):
 
 
 def test_file_that_could_not_be_opened_leaves_no_descriptor(path):
-    """It is empty, so opening wants to write, and another thread holds the turn for that."""
+    """The file is empty, so opening must write, and another thread holds the turn."""
     path.touch()
     folder = path.with_name(path.name + "-sqs")
     folder.mkdir()

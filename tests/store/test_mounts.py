@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file with two names has two WALs: refused, whether they are mounts or hard links."""
+"""A file with two names would have two WALs, so it is refused, for mounts and for hard links."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from sqsqlite.store import create, migrate
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 
-# Each runs in mounts of its own, as a container does, with its first argument mounted on its second.
+# Each program runs in mounts of its own, as a container does, with its first argument mounted on its second.
 CONTAINER = ("unshare", "--mount", "--", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "-")
 SEND = r"""
 import sqsqlite
@@ -47,7 +47,7 @@ def shop(path):
 @pytest.mark.parametrize("name", ["queues.db", "a b\\c\td\ne#.db"], ids=["plain", "escaped"])
 @pytest.mark.parametrize("by", ["name", "symbolic link"])
 def test_mounted_file_is_refused(shop, tmp_path, name, by):
-    """Two containers that see one file by mounts of it would overwrite each other's commits."""
+    """Two containers that each mount one file would overwrite each other's commits."""
     target = tmp_path / name if name != shop.name else shop
     target.touch()
     opened = target
@@ -75,7 +75,7 @@ def test_mounted_folder_is_used_by_two_containers_at_once(shop, tmp_path):
 
 
 def test_mounted_backup_can_be_read(shop, tmp_path):
-    """One file without a WAL: reports read it, and restore does, wherever it is mounted."""
+    """A backup is one file without a WAL: reports and restore can read it under any mount."""
     with sqsqlite.connect(shop) as sqs:
         sqs.queue("orders").send("hello")
         backups.backup(sqs._store, tmp_path / "orders.backup")
@@ -94,7 +94,7 @@ say(backup.restore(sys.argv[1], sys.argv[3]) > 0)
 
 
 def test_file_with_two_hard_links_is_refused_by_either_name(shop):
-    """In whatever process, and also while nobody has it open: which of them is used next can't be told."""
+    """In any process, and also while the file is closed: SQSQLite cannot know which name is used next."""
     twin = shop.with_name("twin.db")
     with sqsqlite.connect(shop) as sqs:
         os.link(shop, twin)
@@ -124,7 +124,7 @@ def test_file_with_two_hard_links_is_refused_by_either_name(shop):
         assert bodies(sqs.queue("orders")) == ["before"]
 
 
-def test_mount_of_a_path_is_the_longest_and_latest():
+def test_longest_and_latest_mount_of_a_path_counts():
     """Lines as the kernel writes them: optional fields, octal digits, a mount that hides another."""
     lines = rb"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 40 22 0:40 / /srv rw shared:1 master:2 - tmpfs none rw
@@ -140,22 +140,22 @@ def test_mount_of_a_path_is_the_longest_and_latest():
     assert create.mount_of(Path("/srv/q.db"), b"") == (b"", "")
 
 
-def test_folder_that_other_machines_share_is_warned_of(path, tmp_path, monkeypatch):
-    """A file system of that kind needs a second machine; the kernel's word for it is enough."""
+def test_folder_shared_by_machines_causes_a_warning(path, tmp_path, monkeypatch):
+    """The type is simulated: a real one needs a second machine, and only the kernel's name for it matters."""
     table = tmp_path / "mountinfo"
     table.write_bytes(b"22 1 0:40 / / rw - 9p host rw,trans=virtio\n")
     monkeypatch.setattr(create, "MOUNTS", table)
     with pytest.warns(RuntimeWarning, match=r"queues.db: lies on 9p, .* one machine only"):
         sqsqlite.connect(path).close()
-    sqsqlite.connect(path).close()  # once is enough
+    sqsqlite.connect(path).close()  # One warning per folder.
 
 
 def test_system_without_a_list_of_mounts_opens_files(path, tmp_path, monkeypatch):
-    """macOS and Windows have none."""
+    """macOS and Windows have no list."""
     monkeypatch.setattr(create, "MOUNTS", tmp_path / "none")
     sqsqlite.connect(path).close()
 
 
-def test_container_tools_are_there():
+def test_tools_for_the_mount_tests_are_installed():
     """Without them the tests above would test nothing."""
     subprocess.run(["unshare", "--version"], check=True, capture_output=True)

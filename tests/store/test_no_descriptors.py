@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that has used up its descriptors is told so, loses nothing, and goes on once some are free."""
+"""A process without free descriptors gets a clear error, loses nothing, and works again once some are free."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from tests.store.processes import Program
 
 resource = pytest.importorskip("resource")
 
-# Does one thing with so many descriptors free, again with one more, and so on until it succeeds. Each time it is done
-# once more when descriptors are free again. Says "ok" for what it saw, or the error that was not expected.
+# Does one thing with a number of free descriptors, again with one more, and so on until it succeeds. Each time it
+# repeats the thing with enough descriptors. Prints "ok" for the expected result, or the unexpected error.
 TRY = """
 import os, resource, shutil, sys, threading
 import sqsqlite
@@ -116,7 +116,7 @@ say("end")
         ),
     ],
 )
-def test_each_call_without_descriptors_says_so_and_works_afterwards(path, what):
+def test_each_call_without_descriptors_raises_a_clear_error_and_works_afterwards(path, what):
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send("first")
     outcomes = []

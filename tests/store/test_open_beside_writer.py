@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a file that is in order writes nothing, so it waits for no writer."""
+"""Opening a sound file writes nothing, so it does not wait for a writer."""
 
 import threading
 
@@ -7,7 +7,7 @@ import sqsqlite
 
 
 def test_file_opens_while_another_thread_holds_a_transaction(path):
-    """Its queues can be looked at meanwhile: monitoring must not stop where writing is slow."""
+    """Its queues can be inspected meanwhile: monitoring must work while a writer is slow."""
     writing, seen = threading.Event(), threading.Event()
 
     def write():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue's file may have any name and stand anywhere."""
+"""A queue's file may have any name, in any folder."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ NAMES = {
 }
 
 
-# Names that SQLite, a URI or an encoding would read otherwise; each costs three processes.
+# Names that SQLite, a URI or an encoding would read differently. Each costs three processes.
 SAMPLE = ("question mark", "percent", "like a URI", "other bytes")
 
 
@@ -69,7 +69,7 @@ def test_path_may_be_text_path_or_bytes(path, kind):
     assert path.stat().st_size > 0
 
 
-def test_relative_path_stays_the_same_file_when_the_program_moves(tmp_path, monkeypatch):
+def test_relative_path_stays_the_same_file_after_chdir(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with sqsqlite.connect("queues.db") as sqs:
         queue = sqs.create_queue("orders")
@@ -82,7 +82,7 @@ def test_relative_path_stays_the_same_file_when_the_program_moves(tmp_path, monk
 
 
 def test_symbolic_link_and_its_target_are_one_file(path, tmp_path):
-    """One set of locks and one WAL, beside the target."""
+    """One set of locks and one WAL, next to the target."""
     link = tmp_path / "folder" / "link.db"
     link.parent.mkdir()
     link.symlink_to(path)
@@ -109,7 +109,7 @@ def test_long_path_wakes_waiters_of_other_processes(tmp_path):
     not os.path.isdir("/proc/self/fd"), reason="long paths go by way of it, and it is counted there"
 )
 def test_files_of_long_paths_that_were_waited_for_leave_no_descriptor(tmp_path):
-    """Both to wait and to wake takes the address of a socket there."""
+    """There, waiting and waking both use the address of a socket."""
     folder = tmp_path / ("d" * 200)
     folder.mkdir()
     wait_and_wake(folder / "first.db")
@@ -130,11 +130,11 @@ def test_folder_of_a_long_path_that_was_made_anew_has_a_socket(tmp_path):
 
 
 def wait_and_wake(path):
-    """Wait in one store for what another sends. Gives the sockets bound meanwhile."""
+    """Wait in one store for a send in another. Returns the sockets bound meanwhile."""
     with sqsqlite.connect(path) as waiting, sqsqlite.connect(path) as sending:
         queue = sending.create_queue("orders")
         wait = Task(waiting.queue("orders").receive, 1, 20)
-        # A waiter is there before its socket is bound, and a send wakes it either way.
+        # The waiter exists before its socket is bound, and the send wakes it either way.
         until(lambda: waiting._store.waker._waiters and waiting._store.waker._lock.acquire(timeout=300))
         waiting._store.waker._lock.release()
         sockets = [name for name in os.listdir(f"{path}-sqs") if name.startswith("wake-")]
@@ -145,7 +145,7 @@ def wait_and_wake(path):
 
 
 def test_path_beyond_sqlites_limit_is_a_typed_error(tmp_path):
-    """SQLite takes 512 bytes."""
+    """SQLite's limit is 512 bytes."""
     folder = tmp_path / ("d" * 250) / ("e" * 250)
     folder.mkdir(parents=True)
     with pytest.raises(CannotOpen):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that are no full disk, `ulimit -f` and quotas: answered as one, and the queue can be drained."""
+"""`ulimit -f` and quotas count as a full disk: the error is the same, and the queue can be drained."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import sqsqlite
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 
-# Fills the file until it is refused three times running, then receives and deletes all, and sends again.
+# Fills the file until three sends in a row are refused, then receives and deletes everything, and sends again.
 FILL_AND_DRAIN = """
 import resource, sqsqlite
 path, limit, when, size = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -91,8 +91,8 @@ sys.stdin.readline()
 """
 
 
-def test_commit_that_meets_the_limit_left_nothing_behind(shop):
-    """Not after a kill either: what recovery finds in the WAL is what was acknowledged."""
+def test_commit_beyond_the_limit_leaves_nothing_behind(shop):
+    """Not after a kill either: recovery finds in the WAL exactly what was acknowledged."""
     with Program(LONG_TRANSACTION, shop) as program:
         assert program.hear() == "DiskFull"
         assert program.hear() == "sent"

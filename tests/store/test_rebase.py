@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At the first open after a boot the file's clock goes to wall time: that alone makes no message expire."""
+"""At the first open after a boot the file's clock jumps to wall time. The jump makes no message expire."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def machine(monkeypatch):
 
 
 class Boot:
-    """A boot for other processes: their own boot id, and their boot-time clock `up` seconds further than ours."""
+    """A boot for other processes: their own boot id, and a boot-time clock `up` seconds ahead of ours."""
 
     def __init__(self, folder, name, *, up):
         self._up = up
@@ -81,7 +81,7 @@ def _may_have_boots():
 
 @pytest.mark.skipif(not _may_have_boots(), reason="needs root, and time namespaces")
 def test_processes_of_the_next_boot_receive_what_was_sent_before_it(path, tmp_path):
-    """The wall clock was set right after the first open of a boot: the next boot jumps five days ahead."""
+    """The wall clock was set right after the first open of a boot, so the next boot jumps five days ahead."""
     first, second = Boot(tmp_path, "first-boot", up=30 * DAY), Boot(tmp_path, "second-boot", up=0)
     assert first.run(OPEN_FIVE_DAYS_BEHIND, path) == "opened"
     assert first.run(SEND, path) == "sent"
@@ -91,7 +91,7 @@ def test_processes_of_the_next_boot_receive_what_was_sent_before_it(path, tmp_pa
 
 @pytest.mark.skipif(not _may_have_boots(), reason="needs root, and time namespaces")
 def test_a_container_with_a_boot_clock_of_its_own_shows_the_same_instant(path):
-    """Five days further in a time namespace of the same boot: nothing expires there, nor comes back early here."""
+    """Its clock is five days ahead in a time namespace of the same boot: no message expires or returns early."""
     spaces = ("unshare", "--time", "--boottime", str(5 * DAY), "--kill-child")
     with Program(SEND, path) as program:
         assert program.hear() == "sent"
@@ -102,8 +102,8 @@ def test_a_container_with_a_boot_clock_of_its_own_shows_the_same_instant(path):
 
 
 @pytest.mark.parametrize("retention", [4 * DAY, 60], ids=["four days", "a minute"])
-def test_what_was_sent_after_a_pause_is_there_after_the_next_boot(path, machine, retention):
-    """The file's clock does not see the pause; the boot makes it up at once."""
+def test_message_sent_after_a_pause_survives_the_next_boot(path, machine, retention):
+    """The file's clock does not see the pause. The boot adds it at once."""
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders", message_retention_period=retention)
         machine.is_paused(5 * DAY)
@@ -116,7 +116,7 @@ def test_what_was_sent_after_a_pause_is_there_after_the_next_boot(path, machine,
         assert_whole(sqs)
 
 
-def test_what_was_sent_before_the_wall_clock_was_set_is_there_after_the_next_boot(path, machine):
+def test_message_sent_before_the_wall_clock_was_set_survives_the_next_boot(path, machine):
     """The machine comes up in 1970, and the network sets it some minutes later."""
     machine.is_paused(-20_000 * DAY)
     with sqsqlite.connect(path) as sqs:
@@ -129,8 +129,8 @@ def test_what_was_sent_before_the_wall_clock_was_set_is_there_after_the_next_boo
         assert bodies(sqs.queue("orders")) == ["hi"]
 
 
-def test_time_switched_off_is_no_age(path, machine):
-    """Three hours used of four days' retention, whatever the nights and the holidays."""
+def test_time_switched_off_does_not_age_messages(path, machine):
+    """Three hours of a four-day retention are used, however long the machine was off."""
     for _ in range(3):
         with sqsqlite.connect(path) as sqs:
             sqs.create_queue("orders").send("hi")
@@ -142,8 +142,8 @@ def test_time_switched_off_is_no_age(path, machine):
 
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "FIFO"])
-def test_a_message_lives_as_long_as_the_clock_counts(path, machine, fifo):
-    """An hour before the boot and three days and 22 hours after it; two hours later it is gone. Whoever asks."""
+def test_time_before_and_after_a_boot_adds_up_to_the_retention(path, machine, fifo):
+    """An hour before the boot and three days and 22 hours after it; two hours later it is gone, for every reader."""
     name, options = ("orders.fifo", {"deduplication_id": "1", "group_id": "a"}) if fifo else ("orders", {})
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue(name, fifo=fifo)
@@ -162,8 +162,8 @@ def test_a_message_lives_as_long_as_the_clock_counts(path, machine, fifo):
         assert (len(queue), queue.peek(), queue.receive(wait=0)) == (0, [], [])
 
 
-def test_younger_messages_stay_their_time_and_no_longer(path, machine):
-    """The grace of an older message is not that of one sent after the boot."""
+def test_messages_sent_after_the_boot_get_no_extra_time(path, machine):
+    """The extra time of an older message does not apply to one sent after the boot."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send("before")
     machine.boots(off=2 * DAY)
@@ -177,7 +177,7 @@ def test_younger_messages_stay_their_time_and_no_longer(path, machine):
         assert queue.peek() == []
 
 
-def test_a_backup_restored_ten_days_later_has_its_messages(path, tmp_path, machine):
+def test_a_backup_restored_ten_days_later_keeps_its_messages(path, tmp_path, machine):
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send("hi")
         backup(sqs._store, tmp_path / "a.backup")
@@ -187,7 +187,7 @@ def test_a_backup_restored_ten_days_later_has_its_messages(path, tmp_path, machi
         assert bodies(restored.queue("orders")) == ["hi"]
 
 
-def test_dead_letters_are_counted_and_listed_as_long(path, machine):
+def test_dead_letters_are_counted_and_listed_until_the_same_end(path, machine):
     with sqsqlite.connect(path) as sqs:
         dead = sqs.create_queue("dead")
         queue = sqs.create_queue("orders", dead_letter_queue=dead, max_receive_count=1)
@@ -205,7 +205,7 @@ def test_dead_letters_are_counted_and_listed_as_long(path, machine):
 
 
 class TestDifference:
-    def test_it_is_noted_with_the_next_commit_once_it_changes(self, path, machine):
+    def test_a_jump_is_noted_with_the_next_commit(self, path, machine):
         with sqsqlite.connect(path) as sqs:
             queue = sqs.create_queue("orders")
             [(before, at)] = rows(sqs, DIFFERENCE)
@@ -221,7 +221,8 @@ class TestDifference:
             queue.send("hi")
             assert rows(sqs, DIFFERENCE) == [(noted, noted_at)]
 
-    def test_a_second_or_less_is_not_worth_a_note(self, path, machine):
+    def test_a_jump_of_a_second_or_less_is_not_noted(self, path, machine):
+        """The note would cost more than the second."""
         with sqsqlite.connect(path) as sqs:
             queue = sqs.create_queue("orders")
             noted = rows(sqs, DIFFERENCE)
@@ -229,13 +230,13 @@ class TestDifference:
             queue.send("hi")
             assert rows(sqs, DIFFERENCE) == noted
 
-    def test_it_makes_no_commit_of_its_own(self, path, machine, monkeypatch):
+    def test_the_note_of_a_jump_needs_no_commit_of_its_own(self, path, machine, monkeypatch):
         monkeypatch.setattr(upkeep, "LOOK_EVERY", 1e9)
         with sqsqlite.connect(path) as sqs:
             queue = sqs.create_queue("orders")
             until(
                 lambda: sqs._store.upkeep._sweep_from is None
-            )  # a commit of upkeep's takes what is remembered
+            )  # A commit of upkeep's includes what is remembered.
             noted = rows(sqs, DIFFERENCE)
             machine.is_paused(5 * DAY)
             version = rows(sqs, "PRAGMA data_version")
@@ -243,7 +244,7 @@ class TestDifference:
             assert rows(sqs, DIFFERENCE) == noted
             assert rows(sqs, "PRAGMA data_version") == version
 
-    def test_another_process_need_not_note_it_again(self, path, machine):
+    def test_another_process_does_not_note_the_jump_again(self, path, machine):
         with sqsqlite.connect(path) as sqs:
             machine.is_paused(5 * DAY)
             sqs.create_queue("orders").send("hi")
@@ -252,8 +253,8 @@ class TestDifference:
             sqs.queue("orders").send("hi")
             assert rows(sqs, DIFFERENCE) == noted
 
-    def test_the_clock_does_not_go_back_behind_it(self, path, machine):
-        """The queues that were in use are gone, and the machine comes up in 1970."""
+    def test_the_clock_never_goes_back_behind_a_noted_jump(self, path, machine):
+        """The queues in use then were deleted, and the machine comes up in 1970."""
         with sqsqlite.connect(path) as sqs:
             queue = sqs.create_queue("orders")
             machine.runs(DAY)
@@ -267,8 +268,8 @@ class TestDifference:
             assert before - 60_000 <= sqs._store.clock.now_ms() < before + HOUR * 1000
 
 
-def test_a_clock_of_the_callers_knows_no_jumps(path, machine):
-    """Tests that bring their own clock see its time only."""
+def test_an_injected_clock_never_jumps(path, machine):
+    """Tests that inject a clock see its time only."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders")
     machine.boots(off=10 * DAY)

@@ -12,7 +12,7 @@ from tests.store.waiting import until
 
 
 def use_new_connections(sqs):
-    """As after a fork, or in a process that was idle: the next call opens a connection of its own."""
+    """As after a fork, or in an idle process: the next call opens a new connection."""
     for pool in (sqs._store.file.writers, sqs._store.file.readers):
         pool.before_fork()
         pool.after_fork_in_parent()
@@ -29,7 +29,7 @@ def test_another_file_under_the_name_is_refused(path, tmp_path):
 
 
 def test_file_of_another_version_is_refused_by_new_connections(path):
-    """A process that was idle during an upgrade doesn't go on as before."""
+    """A process that was idle during an upgrade must not continue with its old statements."""
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders")
         with sqs.transaction() as connection:
@@ -40,13 +40,16 @@ def test_file_of_another_version_is_refused_by_new_connections(path):
 
 
 @pytest.mark.parametrize("what", ["deleted", "replaced"])
-def test_file_that_is_gone_takes_no_more_messages(path, tmp_path, monkeypatch, what):
-    """Acknowledged, they would be lost with the process. Looked for as the disk's margin is, ten times a second."""
+def test_sends_to_a_deleted_file_are_refused(path, tmp_path, monkeypatch, what):
+    """An acknowledged message would be lost with the process.
+
+    The check runs ten times a second, like that of the margin.
+    """
     monkeypatch.setattr(headroom, "LOOK_EVERY_SECONDS", 0.0)
     with sqsqlite.connect(path) as sqs, sqsqlite.connect(tmp_path / "other.db"):
         queue = sqs.create_queue("orders")
         queue.send("paint the fence")
-        # A send may share a transaction of upkeep's, which looked before: then it is the next one that is refused.
+        # A send may share a transaction with upkeep that checked before; then the next send is refused.
         until(lambda: sqs._store.upkeep._sweep_from is None)
         if what == "deleted":
             path.unlink()

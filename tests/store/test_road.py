@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far it is from a call to the statement that does it."""
+"""The number of frames from a call to its statement."""
 
 import sys
 
@@ -34,7 +34,7 @@ def client(path):
         yield found
 
 
-def test_send_of_a_queue_is_nine_frames_from_its_insert(sqs, queue):
+def test_queue_send_reaches_its_insert_within_nine_frames(sqs, queue):
     found = road(sqs._store, lambda: queue.send("hi"))
     names = [name for _, name in found if "<lambda>" not in name]
     assert names[0] == "Queue.send"
@@ -43,7 +43,7 @@ def test_send_of_a_queue_is_nine_frames_from_its_insert(sqs, queue):
     assert len({file for file, _ in found}) <= 12
 
 
-def test_send_of_a_client_is_nine_frames_from_its_insert(sqs, queue, client):
+def test_client_send_message_reaches_its_insert_within_nine_frames(sqs, queue, client):
     found = road(client._store, lambda: client.send_message(QueueUrl=queue.url, MessageBody="hi"))
     names = [name for _, name in found if "<lambda>" not in name]
     assert names[0] == "Client.send_message"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two copies of SQLite on one file in one process break each other's locks: the second one is refused."""
+"""Two copies of SQLite on one file in one process break each other's locks: the second copy is refused."""
 
 import os
 import sqlite3
@@ -31,7 +31,7 @@ else:
 
 
 def standard_library(database, *, uri=False):
-    """Open and close, as a program would that looks something up."""
+    """Open and close the file, as a program does for a look-up."""
     sqlite3.connect(database, uri=uri, timeout=0).close()
 
 
@@ -78,7 +78,7 @@ def test_standard_library_is_refused_by_uri(tmp_path, name, mode):
 
 
 def test_refused_copy_leaves_our_lock_alone(sqs, path, queue):
-    """The refusal comes before the file is touched: another process still finds it locked, and the send is kept."""
+    """The refusal comes before the file is touched. Another process still finds it locked, and the send is kept."""
     with sqs.transaction():
         queue.send("kept")
         with pytest.raises(SecondSQLiteCopy):
@@ -89,7 +89,7 @@ def test_refused_copy_leaves_our_lock_alone(sqs, path, queue):
 
 
 def test_connect_is_refused_while_another_copy_has_the_file_open(path):
-    """And leaves the other's lock alone, too."""
+    """The refusal also keeps the other copy's lock."""
     sqsqlite.connect(path).close()
     other = sqlite3.connect(path, isolation_level=None)
     try:
@@ -131,8 +131,8 @@ def test_file_stays_ours_while_one_of_two_is_open(path):
             standard_library(path)
 
 
-def test_cursor_left_half_read_does_not_stand_in_the_way_of_the_next_open(path):
-    """SQLite keeps a closed connection's descriptors while a statement of it lives on."""
+def test_unfinished_cursor_does_not_block_the_next_open(path):
+    """SQLite keeps a closed connection's descriptors while one of its statements exists."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send_many(["a", "b", "c"])
         with sqs.transaction() as connection:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may read a file that holds access keys, and that a key which was removed is gone from it."""
+"""Who may read a file with access keys, and that no byte of a removed key remains in it."""
 
 import os
 import shutil
@@ -35,7 +35,10 @@ def modes(path):
 
 
 def places(path, secrets):
-    """Where secrets stand: (ending of the file, secret). Another process reads: closing drops a process's locks."""
+    """Where secrets are found, as (ending of the file, secret).
+
+    Another process reads: closing drops a process's locks.
+    """
     found = []
     for ending in ENDINGS:
         if os.path.exists(f"{path}{ending}"):
@@ -46,7 +49,7 @@ def places(path, secrets):
 
 @pytest.fixture
 def path_for_all(path):
-    """A file that everybody may read, its -wal and -shm too."""
+    """A file that every user may read, with its -wal and -shm."""
     path.touch()
     path.chmod(0o644)
     return path
@@ -57,7 +60,7 @@ def path_for_all(path):
     ("mode", "narrow"),
     [(0o644, 0o600), (0o640, 0o600), (0o600, 0o600), (0o664, 0o660), (0o660, 0o660), (0o666, 0o666)],
 )
-def test_first_key_takes_the_files_from_those_who_may_not_write_them(path, mode, narrow):
+def test_first_key_closes_the_files_to_users_who_may_not_write_them(path, mode, narrow):
     path.touch()
     path.chmod(mode)
     with sqsqlite.connect(path) as sqs:
@@ -68,8 +71,8 @@ def test_first_key_takes_the_files_from_those_who_may_not_write_them(path, mode,
 
 
 @posix
-def test_file_with_keys_that_is_closed_to_others_in_use_has_its_wal_closed_by_the_next_open(path_for_all):
-    """As advised, `chmod 600`: SQLite leaves the -wal and the -shm as they were, with the secret in them."""
+def test_next_open_closes_the_wal_of_a_file_that_was_closed_in_use(path_for_all):
+    """After the advised `chmod 600`, SQLite leaves the -wal and the -shm as they were, with the secret in them."""
     with sqsqlite.connect(path_for_all) as sqs:
         key = sqs._store.write(add_key, ACCOUNT, "")
         for ending in ENDINGS:
@@ -81,8 +84,8 @@ def test_file_with_keys_that_is_closed_to_others_in_use_has_its_wal_closed_by_th
 
 
 @posix
-def test_files_are_closed_to_others_under_a_c_library_that_follows_links_only(path_for_all, monkeypatch):
-    """glibc before 2.32, as on Debian 11 and RHEL 8: what os.chmod says there."""
+def test_files_are_closed_to_others_under_an_old_c_library(path_for_all, monkeypatch):
+    """glibc before 2.32, as on Debian 11 and RHEL 8: the test raises what os.chmod raises there."""
     chmod = os.chmod
 
     def follow(path, mode, *, follow_symlinks=True):
@@ -108,7 +111,7 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
 
 @pytest.mark.slow  # another process
 def test_files_are_closed_to_others_where_proc_is_hidden(path_for_all):
-    """The C library looks there before it changes a mode without following links."""
+    """The C library uses /proc to change a mode without following links."""
     allowed = (
         shutil.which("unshare") and not subprocess.run(["unshare", "--mount", "true"], check=False).returncode
     )
@@ -119,7 +122,7 @@ def test_files_are_closed_to_others_where_proc_is_hidden(path_for_all):
 
 
 @posix
-def test_file_without_keys_stays_as_it_is(path_for_all):
+def test_file_without_keys_keeps_its_mode(path_for_all):
     with sqsqlite.connect(path_for_all) as sqs:
         sqs.create_queue("orders").send("hi")
         sqsqlite.connect(path_for_all).close()
@@ -127,8 +130,8 @@ def test_file_without_keys_stays_as_it_is(path_for_all):
 
 
 @posix
-def test_wal_that_is_a_link_leads_nowhere(path_for_all, tmp_path):
-    """The link takes the place of a -wal that is gone; SQLite does not follow it either."""
+def test_wal_that_is_a_link_is_not_followed(path_for_all, tmp_path):
+    """The link replaces a missing -wal. SQLite does not follow it either."""
     with sqsqlite.connect(path_for_all) as sqs:
         sqs._store.write(add_key, ACCOUNT, "")
     path_for_all.chmod(0o600)
@@ -143,7 +146,7 @@ def test_wal_that_is_a_link_leads_nowhere(path_for_all, tmp_path):
 
 @posix
 def test_locks_survive_the_change_of_modes(path_for_all):
-    """Opening and closing a file would drop the locks that SQLite has on it in this process."""
+    """Opening and closing a file would drop the locks that SQLite holds on it in this process."""
     with sqsqlite.connect(path_for_all) as sqs, sqs.transaction():
         sqs._store.write(add_key, ACCOUNT, "")
         assert modes(path_for_all) == {0o600}
@@ -151,7 +154,7 @@ def test_locks_survive_the_change_of_modes(path_for_all):
             assert other.hear() == "database is locked"
 
 
-def test_removed_key_is_in_no_file(path):
+def test_removed_key_remains_in_no_file(path):
     with sqsqlite.connect(path) as sqs:
         key = sqs._store.write(add_key, ACCOUNT, "")
         assert places(path, [key.secret_access_key])
@@ -160,7 +163,7 @@ def test_removed_key_is_in_no_file(path):
     assert places(path, [key.secret_access_key]) == []
 
 
-def test_keys_removed_in_any_order_leave_nothing_on_pages_that_were_split_or_joined(path):
+def test_keys_removed_in_any_order_remain_on_no_page(path):
     with sqsqlite.connect(path) as sqs:
         write = sqs._store.write
         keys = [write(add_key, ACCOUNT, "u" * (number % 60)) for number in range(60)]
@@ -175,7 +178,7 @@ def test_keys_removed_in_any_order_leave_nothing_on_pages_that_were_split_or_joi
     assert places(path, secrets) == []
 
 
-def test_key_that_was_rotated_is_in_no_file_once_it_has_ended_and_another_was_made(path, clock):
+def test_expired_rotated_key_remains_in_no_file_once_another_is_made(path, clock):
     with sqsqlite.connect(path, clock=clock) as sqs:
         old = sqs._store.write(add_key, ACCOUNT, "")
         sqs._store.write(rotate_key, old.access_key_id, 60)
@@ -186,7 +189,7 @@ def test_key_that_was_rotated_is_in_no_file_once_it_has_ended_and_another_was_ma
 
 
 @pytest.mark.parametrize("before", [0, 1, 2])
-def test_key_removed_in_a_transaction_of_the_callers_leaves_its_connection_as_it_was(path, before):
+def test_key_removed_in_the_callers_transaction_keeps_its_connection_settings(path, before):
     with sqsqlite.connect(path) as sqs:
         key = sqs._store.write(add_key, ACCOUNT, "")
         with sqs.transaction() as connection:
@@ -196,7 +199,7 @@ def test_key_removed_in_a_transaction_of_the_callers_leaves_its_connection_as_it
         assert places(path, [key.secret_access_key]) == []
 
 
-def test_reader_keeps_a_removed_secret_in_the_wal_and_the_key_is_removed_all_the_same(path):
+def test_key_is_removed_even_while_a_reader_keeps_its_secret_in_the_wal(path):
     with sqsqlite.connect(path) as sqs:
         key = sqs._store.write(add_key, ACCOUNT, "")
         with sqs._store.reading() as reader:

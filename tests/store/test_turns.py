@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taking turns at writing: in order, bounded, and free again when the writer dies."""
+"""Turns at writing: in order, limited in time, and free again when the writer dies."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ with sqsqlite.connect(sys.argv[1]) as sqs, sqs.transaction():
     say("inside")
     input()
 """
-# Takes the turn when told, writes its name down, gives the turn up when told, and asks for it again at once.
+# Takes the turn when told to, writes its name down, gives the turn up when told to, and asks for it again at once.
 TAKE_TWICE = """
 from pathlib import Path
 from sqsqlite.store.turns import Turnstile
@@ -37,7 +37,7 @@ for _ in range(2):
         input()
 say("done")
 """
-# Stands in the waiting room until told.
+# Stands in the waiting room until told to leave.
 IN_WAITING_ROOM = """
 import fcntl
 file = open(sys.argv[1], "r+b")
@@ -52,7 +52,7 @@ posix_locks = pytest.mark.skipif(
 
 
 def somebody_waits(folder):
-    """Whether a process stands in the waiting room. Looked at from outside: this process has no locks to lose."""
+    """Whether a process stands in the waiting room. Only another process can look: this one has no locks to lose."""
     with (folder / "waiting-room").open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,8 +62,8 @@ def somebody_waits(folder):
 
 
 @posix_locks
-def test_process_that_just_wrote_goes_behind_the_one_that_waits(tmp_path):
-    """It asks again within microseconds, before the other has looked once more; and has to wait all the same."""
+def test_process_that_just_wrote_goes_behind_a_waiting_one(tmp_path):
+    """It asks again within microseconds, before the waiting process looks again, and still has to wait."""
     order = tmp_path / "order"
     with contextlib.ExitStack() as programs:
         first = programs.enter_context(Program(TAKE_TWICE, tmp_path, order, "A"))
@@ -79,7 +79,7 @@ def test_process_that_just_wrote_goes_behind_the_one_that_waits(tmp_path):
     assert order.read_text() == "ABAB"
 
 
-def test_writer_of_another_process_is_waited_for(sqs, queue, path):
+def test_write_waits_for_the_writer_of_another_process(sqs, queue, path):
     with Program(IN_TRANSACTION, path, "first") as other:
         assert other.hear() == "inside"
         task = Task(queue.send, "second")
@@ -127,7 +127,7 @@ def test_wait_for_another_thread_ends_with_busy_timeout(path):
 
 
 def test_two_objects_on_one_file_take_turns_between_threads(path):
-    """As two libraries of one program might, each with its own connect()."""
+    """As two libraries of one program may do, each with its own connect()."""
     with sqsqlite.connect(path) as one, sqsqlite.connect(path) as two:
         one.create_queue("orders")
         tasks = [Task(_send_some, sqs, 25) for sqs in (one, two, one, two)]
@@ -146,7 +146,7 @@ def _send_some(sqs, count):
 @pytest.mark.parametrize("holder", ["transaction", "engine"])
 @pytest.mark.parametrize("which", ["the same object", "another object"])
 def test_second_write_on_the_thread_that_holds_the_turn_is_refused_at_once(path, holder, which):
-    """It would wait for itself; 30 seconds later that would be Busy, and nobody would know why."""
+    """It would wait for itself, and 30 seconds later raise a Busy that explains nothing."""
     with sqsqlite.connect(path) as sqs, sqsqlite.connect(path) as second:
         queue = sqs.create_queue("orders")
         other = sqs if which == "the same object" else second
@@ -154,7 +154,7 @@ def test_second_write_on_the_thread_that_holds_the_turn_is_refused_at_once(path,
             started = time.monotonic()
             with pytest.raises(TransactionInProgress), other.engine.begin():
                 pass
-            if (holder, which) != ("transaction", "the same object"):  # there a send joins
+            if (holder, which) != ("transaction", "the same object"):  # A send joins the transaction there.
                 with pytest.raises(TransactionInProgress):
                     other.queue("orders").send("x")
             assert time.monotonic() - started < 10
@@ -171,7 +171,7 @@ def test_transactions_do_not_nest(sqs, queue):
 
 
 def test_lock_folder_may_be_deleted_with_its_database(path):
-    """And made anew under the same name: the new file gets locks of its own."""
+    """The folder is also made anew under the same name: the new file gets locks of its own."""
     with sqsqlite.connect(path) as sqs:
         sqs.create_queue("orders").send("old")
     path.unlink()
@@ -187,7 +187,7 @@ def test_lock_folder_may_be_deleted_with_its_database(path):
 
 
 def somebody_has_the_turn(path):
-    """Asked by a process that opens no queue."""
+    """The question is asked by a process that has no queue open."""
     look = """
 import fcntl
 with open(sys.argv[1], "r+b") as file:
@@ -203,7 +203,7 @@ with open(sys.argv[1], "r+b") as file:
 
 @posix_locks
 @pytest.mark.parametrize(("alone_for", "goes_past"), [(1e9, True), (0, False)])
-def test_process_that_was_alone_a_moment_ago_takes_its_turn_past_the_waiting_room(
+def test_only_a_process_that_was_alone_just_now_skips_the_waiting_room(
     tmp_path, monkeypatch, alone_for, goes_past
 ):
     monkeypatch.setattr(turns, "ALONE_FOR", alone_for)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever happens to the turnstile, it makes nobody wait for good: SQLite's own lock decides who writes."""
+"""No trouble with the turnstile makes a writer wait for ever: SQLite's own lock decides who writes."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
     sqs.queue("orders").send(sys.argv[2])
     say("sent")
 """
-# One transaction of 1.3 s after the other, until a line comes. Says when the first has begun, and how many there were.
+# Runs one transaction of 1.3 s after another until it gets a line. Prints when the first has begun, and their number.
 LONG_TRANSACTIONS = """
 import select, time
 import sqsqlite
@@ -60,7 +60,7 @@ with sqsqlite.connect(sys.argv[1], busy_timeout=60) as one, sqsqlite.connect(sys
         thread.join()
     say(failures or "done")
 """
-# No thread is to be had: one with such a stack cannot be made.
+# No thread can be created: the system refuses one with such a stack.
 WITHOUT_THREADS = """
 import threading
 import sqsqlite
@@ -75,7 +75,7 @@ with sqsqlite.connect(sys.argv[1], synchronous="OFF") as sqs:
     input()
     say([message.body for message in sqs.queue("answers").receive(wait=20)])
 """
-# A writer that comes no further than the waiting room.
+# A writer that stays in the waiting room.
 IN_LINE = """
 import fcntl
 file = open(sys.argv[1], "r+b")
@@ -83,7 +83,7 @@ fcntl.lockf(file, fcntl.LOCK_EX)
 say("in line")
 sys.stdin.readline()
 """
-# The system refuses every lock: what a network file system without a lock service does.
+# The system refuses every lock, as a network file system without a lock service does.
 WITHOUT_LOCKS = """
 import errno, types
 from sqsqlite.store import locks, turns
@@ -100,8 +100,8 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
 
 
 @posix_locks
-def test_two_processes_that_use_two_files_are_no_deadlock(tmp_path):
-    """The kernel takes their helper threads for one: it answers EDEADLK to a lock that would have come."""
+def test_two_processes_that_use_two_files_do_not_deadlock(tmp_path):
+    """The kernel treats their helper threads as one: it answers EDEADLK to a lock that would have been granted."""
     count = 400
     paths = [tmp_path / name for name in ("in.db", "out.db")]
     for path in paths:
@@ -121,8 +121,8 @@ def test_two_processes_that_use_two_files_are_no_deadlock(tmp_path):
 
 
 @posix_locks
-def test_process_stopped_in_line_stops_nobody(sqs, queue, path):
-    """It stands in the waiting room; the turn is free, and so is SQLite's lock."""
+def test_process_stopped_in_line_does_not_stop_others(sqs, queue, path):
+    """It stands in the waiting room. The turn is free, and so is SQLite's lock."""
     folder = path.with_name(f"{path.name}-sqs")
     with Program(IN_TRANSACTION, path, "first") as writer, Program(SEND, path, "last") as stopped:
         assert (writer.hear(), stopped.hear()) == ("inside", "open")
@@ -131,7 +131,7 @@ def test_process_stopped_in_line_stops_nobody(sqs, queue, path):
             "while not somebody_waits(Path(sys.argv[1])): pass\nsay('waits')",
             folder,
         ) as look:
-            # It must look from the beginning: the other one stands there for a second.
+            # The sender must start from the beginning: the other process stands there for a second.
             assert look.hear() == "looks"
             stopped.tell()
             assert look.hear() == "waits"
@@ -148,8 +148,8 @@ def test_process_stopped_in_line_stops_nobody(sqs, queue, path):
 
 
 @posix_locks
-def test_long_transactions_one_after_the_other_let_others_in_between(sqs, queue, path):
-    """Longer than a writer waits behind a process that does nothing: each wait ends with the transaction under way."""
+def test_long_transactions_in_a_row_let_others_write_in_between(sqs, queue, path):
+    """Each is longer than a writer waits behind an idle process. Each wait ends with the current transaction."""
     with Program(LONG_TRANSACTIONS, path) as other:
         assert other.hear() == "1"
         for number in range(3):
@@ -163,15 +163,15 @@ def test_long_transactions_one_after_the_other_let_others_in_between(sqs, queue,
 
 
 @posix_locks
-def test_process_stopped_in_line_stops_nobody_who_has_little_time(path):
-    """Each wait is shorter than the patience with one holder; together they are not."""
+def test_process_stopped_in_line_does_not_stop_others_with_a_short_timeout(path):
+    """Each wait is shorter than the patience with one holder, but their sum is not."""
     with sqsqlite.connect(path, busy_timeout=0.5) as sqs:
         queue = sqs.create_queue("orders")
         in_line = path.with_name(f"{path.name}-sqs") / "waiting-room"
         with Program(IN_LINE, in_line) as stopped:
             assert stopped.hear() == "in line"
             os.kill(stopped.pid, signal.SIGSTOP)
-            # A limit for a hang: each send that waits takes half a second.
+            # A limit for a hang: each waiting send takes half a second.
             deadline = time.monotonic() + 100
             for number in range(400):
                 assert time.monotonic() < deadline, f"{number} messages sent"
@@ -214,8 +214,8 @@ def test_busy_names_a_program_that_takes_no_turns(path):
                 queue.send("second")
 
 
-def test_without_threads_every_answer_stands(sqs, queue, path):
-    """What follows a commit may need a thread; the commit is answered all the same, and the turn given up."""
+def test_without_threads_each_commit_is_still_answered(sqs, queue, path):
+    """Work after a commit may need a thread. The commit is still answered, and the turn given up."""
     answers = sqs.create_queue("answers")
     with Program(WITHOUT_THREADS, path) as program:
         assert program.hear() == "open"
@@ -242,7 +242,7 @@ def test_without_threads_a_writer_takes_its_place_in_line(sqs, queue, path):
 
 
 @posix_locks
-def test_without_locks_sqlite_s_own_is_enough(sqs, queue, path):
+def test_without_file_locks_sqlites_own_lock_is_enough(sqs, queue, path):
     with Program(WITHOUT_LOCKS, path) as program:
         assert program.hear() == "done"
         program.end()
@@ -252,7 +252,7 @@ def test_without_locks_sqlite_s_own_is_enough(sqs, queue, path):
 
 @posix_locks
 def test_opening_and_closing_next_to_a_writer_leaves_no_thread(sqs, queue, path):
-    """Each opening waits for the writer now and then, behind a helper thread."""
+    """Each opening sometimes waits for the writer, behind a helper thread."""
     sqs.close()
     descriptors = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     writer = """
@@ -271,5 +271,5 @@ with sqsqlite.connect(sys.argv[1], synchronous="OFF") as sqs:
     until(lambda: threading.active_count() <= before)
     if descriptors is not None:
         with sqsqlite.connect(path):
-            pass  # closes what a helper still had in hand
+            pass  # Close what a helper still holds.
         until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that looks after the file: it holds nobody up, and nothing ends it but the close."""
+"""The upkeep thread: it blocks no other thread, and only the close of the file ends it."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ from tests.store.waiting import until
 
 
 class FailingClock(ManualClock):
-    """Raises in the thread of upkeep, as often as it is told to."""
+    """Raises in the upkeep thread, as often as the test says."""
 
     failures = 0
 
@@ -35,7 +35,7 @@ def stored(sqs):
         return connection.execute("SELECT count(*) FROM sqs_messages").fetchone()[0]
 
 
-def test_an_error_is_reported_and_upkeep_goes_on(tmp_path, at_every_commit, caplog):
+def test_an_error_is_reported_and_upkeep_continues(tmp_path, at_every_commit, caplog):
     clock = FailingClock()
     with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:
         queue = sqs.create_queue("orders", message_retention_period=60)
@@ -52,10 +52,8 @@ def test_an_error_is_reported_and_upkeep_goes_on(tmp_path, at_every_commit, capl
     assert record.exc_info is not None
 
 
-def test_an_error_in_the_report_of_an_error_does_not_end_upkeep_for_good(
-    tmp_path, at_every_commit, monkeypatch
-):
-    """A handler of the application's raises: its error goes where those of threads go, and another thread goes on."""
+def test_an_error_in_the_report_of_an_error_does_not_end_upkeep(tmp_path, at_every_commit, monkeypatch):
+    """A handler of the application raises. The hook for errors of threads gets its error, and a new thread continues."""
 
     class Handler(logging.Handler):
         def emit(self, record):
@@ -82,8 +80,8 @@ def test_an_error_in_the_report_of_an_error_does_not_end_upkeep_for_good(
     assert [str(one.exc_value) for one in ended] == ["no place to write to"]
 
 
-def test_upkeep_waits_for_a_manual_clock_without_an_end(tmp_path, caplog):
-    """Its move task is due when the clock is moved, however late that is: no error, and at once."""
+def test_upkeep_waits_for_a_manual_clock_without_a_time_limit(tmp_path, caplog):
+    """Its move task is due when the clock is moved, however late that is: at once, and without an error."""
     clock = ManualClock(patience=0.01)
     with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:
         dead = sqs.create_queue("dead")
@@ -93,7 +91,7 @@ def test_upkeep_waits_for_a_manual_clock_without_an_end(tmp_path, caplog):
             queue.receive(10, visibility_timeout=0)
         dead.start_move_task(max_messages_per_second=1)
         clock.until_waiting()
-        sqs._store.upkeep._thread.join(0.1)  # past the patience
+        sqs._store.upkeep._thread.join(0.1)  # longer than the patience
         moved = len(queue)
         assert clock._waiting
         clock.advance(1)
@@ -101,8 +99,8 @@ def test_upkeep_waits_for_a_manual_clock_without_an_end(tmp_path, caplog):
     assert [one for one in caplog.records if one.levelno == logging.ERROR] == []
 
 
-def test_many_queues_are_looked_at_page_by_page(tmp_path, at_every_commit):
-    """Between two pages others write: no transaction of upkeep's asks more queues than one page has."""
+def test_upkeep_visits_many_queues_page_by_page(tmp_path, at_every_commit):
+    """Others write between two pages: no transaction of upkeep's covers more queues than one page holds."""
     clock = ManualClock()
     run = []
     with sqsqlite.connect(tmp_path / "queues.db", clock=clock, synchronous="OFF") as sqs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waits for a message in one process hears of what another one did."""
+"""A process that waits for a message learns of commits in other processes."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ import sqsqlite
 from tests.store.processes import Program
 from tests.store.waiting import Task, until
 
-# Bounds generously what takes a millisecond; but less than the wait itself, at whose end it would be no wake-up.
+# Far above the millisecond that it takes, but below the length of the wait, whose end would not be a wake-up.
 SOON = 300.0
 WAIT = 1_000
 
@@ -28,7 +28,7 @@ RECEIVE_AS_NOBODY = RECEIVE.replace(
     'say("open")',
     'import os; queue.receive(); os.setgroups([]); os.setgid(65534); os.setuid(65534); say("open")',
 )
-# Wakes up by a datagram alone.
+# Only a datagram wakes it.
 RECEIVE_BY_DATAGRAM = "import sys, sqsqlite.store.wake as wake; wake.SAFETY_NET = 10_000" + RECEIVE
 SEND_AS_NOBODY = """
 import os, sqsqlite
@@ -61,7 +61,7 @@ def sockets(path):
 
 @pytest.fixture
 def waiter(path, queue):
-    """A process that waits for a message, its socket bound."""
+    """A process that waits for a message, with its socket bound."""
     with Program(RECEIVE, path, 600) as program:
         assert program.hear() == "open"
         until(lambda: sockets(path))
@@ -108,21 +108,21 @@ def test_message_given_back_wakes_a_waiter(queue, path):
         assert waiter.hear(SOON) == "returned"
 
 
-def test_message_of_an_application_transaction_wakes_a_waiter_at_its_commit(sqs, queue, waiter):
+def test_commit_of_an_applications_transaction_wakes_a_waiter(sqs, queue, waiter):
     with sqs.transaction():
         queue.send("committed")
         assert waiter.is_silent(0.2)
     assert waiter.hear(SOON) == "committed"
 
 
-def test_commit_of_a_writer_that_died_before_it_could_tell_is_noticed(queue, waiter, path):
+def test_commit_of_a_writer_that_died_before_its_wake_up_is_noticed(queue, waiter, path):
     with Program(SEND_AND_DIE, path):
         assert waiter.hear(SOON) == "last words"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_waiter_that_can_bind_no_socket_is_woken_all_the_same(queue, path):
-    """Its user may not write the folder of the sockets: it looks at data_version instead."""
+def test_waiter_that_cannot_bind_a_socket_is_woken_too(queue, path):
+    """Its user may not write the folder of the sockets, so it looks at data_version instead."""
     for folder in (path.parent, *path.parents):
         if folder.stat().st_uid == 0 and folder != folder.parent:
             folder.chmod(folder.stat().st_mode | 0o001)
@@ -140,7 +140,7 @@ def test_waiter_that_can_bind_no_socket_is_woken_all_the_same(queue, path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("mode", [0o600, 0o660])
 def test_send_of_another_user_wakes_a_waiter_of_roots(path, mode):
-    """The socket is root's, who made it: it gets the rights and the owner of the database, as lock files do."""
+    """Root created the socket, which gets the rights and the owner of the database, as lock files do."""
     path.touch()
     path.chmod(mode)
     os.chown(path, 65534, 65534)
@@ -169,7 +169,7 @@ def has_rights_of(path, other):
     )
 
 
-def test_socket_of_a_killed_waiter_is_cleared_away(queue, waiter, path):
+def test_socket_of_a_killed_waiter_is_removed(queue, waiter, path):
     waiter.kill()
     assert len(sockets(path)) == 1
     queue.send("hi")
@@ -184,7 +184,7 @@ def test_waiters_of_one_process_share_one_socket(sqs, queue, path):
     assert [len(task.outcome()) for task in tasks] == [1] * 8
 
 
-def test_closing_ends_a_wait_with_nothing(sqs, queue):
+def test_close_ends_a_wait_with_an_empty_list(sqs, queue):
     task = Task(queue.receive, 1, WAIT)
     until(lambda: sqs._store.waker._waiters)
     started = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The -wal and -shm deleted, replaced or cut off under processes that have them open."""
+"""The -wal and -shm are deleted, replaced or cut off under processes that have them open."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from sqsqlite.store.connections import connect, disconnect
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 
-# Sends until it is refused, then tries twice more, some time apart, and says what was acknowledged and how it ended.
+# Sends until a send is refused, then tries twice more at intervals. Prints what was acknowledged, and the errors.
 SEND = """
 import time, sqsqlite
 with sqsqlite.connect(sys.argv[1]) as sqs:
@@ -63,7 +63,7 @@ def _cut(size_bytes):
 
 
 def _cut_file(path):
-    """All of its pages are in the file, so that it can be told how long it must be."""
+    """All of its pages are in the file, so the expected length is known."""
     source = """
 from sqsqlite.store.driver import dbapi
 connection = dbapi.connect(sys.argv[1])
@@ -93,7 +93,7 @@ def shop(path):
 
 
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "file cut"])
-def test_process_that_sends_all_the_time_is_stopped(shop, loss):
+def test_process_that_sends_all_the_time_is_refused(shop, loss):
     """Within a tenth of a second, whatever it commits meanwhile; and it stays stopped."""
     lose, words = LOSSES[loss]
     with Program(SEND, shop) as program:
@@ -108,7 +108,7 @@ def test_process_that_sends_all_the_time_is_stopped(shop, loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_next_look_of_an_idle_process_refuses_all_writes(shop, monkeypatch, loss):
+def test_idle_process_refuses_all_writes_after_its_next_check(shop, monkeypatch, loss):
     monkeypatch.setattr(headroom, "LOOK_EVERY_SECONDS", 0.0)
     lose, words = LOSSES[loss]
     source = """
@@ -140,14 +140,14 @@ for operation in (lambda: queue.send("y"), lambda: queue.receive()[0].delete(), 
         for number in range(4):
             said = program.hear()
             if number and said.startswith(("InputOutputError ", "Corrupt ")):
-                assert "cut" in loss or "emptied" in loss  # what is read first is not there any more
+                assert "cut" in loss or "emptied" in loss  # The page that is read first is missing.
                 continue
             assert said.startswith("CannotOpen "), said
             assert words in said
 
 
-def test_deleted_wal_of_a_single_process_is_saved_at_its_end(shop):
-    """Nobody else has written: SQLite still copies the deleted WAL into the file when the process closes it."""
+def test_deleted_wal_of_a_lone_process_is_saved_at_its_close(shop):
+    """Only this process wrote: SQLite copies the deleted WAL into the file when the process closes it."""
     with Program(SEND, shop) as program:
         assert program.hear() == "begun"
         LOSSES["both deleted"][0](shop)
@@ -160,8 +160,8 @@ def test_deleted_wal_of_a_single_process_is_saved_at_its_end(shop):
         assert_whole(sqs)
 
 
-def test_new_connection_is_not_opened_beside_a_deleted_wal(shop):
-    """It would make a second one."""
+def test_new_connection_is_refused_after_the_wal_was_deleted(shop):
+    """The connection would create a second WAL."""
     with sqsqlite.connect(shop) as sqs:
         queue = sqs.queue("orders")
         _delete("-wal", "-shm")(shop)
@@ -201,8 +201,8 @@ say("done")
 
 
 @pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
-def test_processes_that_come_and_go_raise_no_false_alarm(shop, rounds):
-    """Closing, forks and checkpoints delete and cut the files rightly, at any instant."""
+def test_processes_that_open_and_close_raise_no_false_alarm(shop, rounds):
+    """Closing, forks and checkpoints delete and cut the files correctly, at any instant."""
     seed = random.randrange(10**6)
     programs = [Program(COMER, shop, seed + number, rounds) for number in range(4)]
     try:
@@ -215,8 +215,8 @@ def test_processes_that_come_and_go_raise_no_false_alarm(shop, rounds):
         assert_whole(sqs)
 
 
-def test_threads_that_come_and_go_raise_no_false_alarm(shop):
-    """The last connection of a process is closed by one thread while another opens the next."""
+def test_threads_that_open_and_close_raise_no_false_alarm(shop):
+    """One thread closes the last connection of a process while another opens the next."""
     source = """
 import random, threading, sqsqlite
 from sqsqlite.store import headroom
@@ -241,7 +241,7 @@ say(failed or "done")
 
 
 def test_no_connection_is_closed_while_the_wal_is_read(shop):
-    """The WAL is read through a descriptor of any connection, also of one that is open for an instant only."""
+    """The WAL is read through the descriptor of any connection, also of one that is open only for an instant."""
     source = """
 import threading, sqsqlite
 from pathlib import Path
@@ -265,7 +265,7 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
 
 
 def test_a_connection_to_a_file_that_was_deleted_is_closed(shop):
-    """It keeps no descriptor, though the file can't be found any more by its name."""
+    """The connection keeps no descriptor, although the file's name leads to it no longer."""
     with contextlib.closing(sqsqlite.connect(shop)):
         pass
     connection = connect(shop, synchronous="FULL", busy_timeout=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting, in a test, for what other threads and processes do."""
+"""Ways for a test to wait for other threads and processes."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ def until(condition: Callable[[], object], patience: float = PATIENCE) -> None:
 
 
 class Task(threading.Thread):
-    """A function on a thread of its own; `outcome()` is what it returned, or raises what it raised."""
+    """A function on a thread of its own. `outcome()` returns its result, or raises its error."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         super().__init__(daemon=True)
