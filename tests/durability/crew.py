@@ -15,19 +15,19 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Self
 
-# How a worker ends by itself: its work is done; it crashed, as it was to; it failed, as it was not.
+# The ways in which a worker ends by itself: its work is done, a planned crash, or a failure.
 DONE, CRASHED, FAILED = 0, 69, 70
 
 Work = Callable[[str, int], None]
 
 
 def now() -> int:
-    """Nanoseconds, by which queues on this machine measure leases too."""
+    """Nanoseconds of the clock by which queues on this machine measure leases too."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def tell(kind: str, *words: str | int) -> None:
-    """One event of this thread."""
+    """Write one event of this thread."""
     who = f"{os.getpid()}.{threading.get_ident()}"
     os.write(1, " ".join((kind, who, *map(str, words))).encode() + b"\n")
 
@@ -64,7 +64,7 @@ class Crew:
         return len(self._alive)
 
     def start(self, work: Work) -> None:
-        """Fork one who is told the path and the number of its start."""
+        """Fork a worker, and give it the path and the number of its start."""
         self._started += 1
         pid = os.fork()
         if not pid:
@@ -72,7 +72,7 @@ class Crew:
         self._alive[pid] = work
 
     def kill_some(self) -> int:
-        """One of them, or now and then all, at once; each is replaced."""
+        """Kill one worker, or sometimes all at once, and replace each."""
         everybody = list(self._alive)
         victims = everybody if self._chance.random() < 0.03 else [self._chance.choice(everybody)]
         for pid in victims:
@@ -81,7 +81,7 @@ class Crew:
         return len(victims)
 
     def replace_crashed(self) -> None:
-        """Start those again that have crashed by themselves; those who are done stay away."""
+        """Replace the workers that have crashed by themselves. Finished workers are not replaced."""
         self._replace(self._bury(list(self._alive), os.WNOHANG))
 
     def _replace(self, works: Iterable[Work]) -> None:
@@ -89,7 +89,7 @@ class Crew:
             self.start(work)
 
     def _bury(self, pids: list[int], options: int) -> list[Work]:
-        """Take those out that have ended; the work that they leave undone."""
+        """Remove the workers that have ended. Returns those with work left."""
         undone = []
         for pid in pids:
             ended, status = os.waitpid(pid, options)

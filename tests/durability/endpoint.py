@@ -13,7 +13,7 @@ from typing import Any
 from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
 
 HOST = "127.0.0.1"
-# Far beyond what an answer takes: a server that is killed resets its connections at once.
+# Far beyond the time of an answer: a killed server resets its connections at once.
 PATIENCE = 600  # s
 _TOO_LATE = {
     "InvalidParameterValueException": InvalidParameterValue,
@@ -22,11 +22,11 @@ _TOO_LATE = {
 
 
 class Unanswered(Exception):
-    """The connection broke: what was asked was done, or not, or still will be."""
+    """The connection broke: the action was done, was not done, or may still be done."""
 
 
 class RemoteMessage:
-    """A message that was received."""
+    """A received message."""
 
     def __init__(self, queue: "RemoteQueue", received: dict[str, Any]) -> None:
         self.body: str = received["Body"]
@@ -73,7 +73,7 @@ class RemoteQueue:
         self.ask("SendMessage", MessageBody=body, **({} if delay is None else {"DelaySeconds": delay}))
 
     def send_many(self, bodies: list[str]) -> None:
-        """At most ten."""
+        """Send ten bodies at most."""
         entries = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)]
         answer = self.ask("SendMessageBatch", Entries=entries)
         if len(answer["Successful"]) != len(bodies):

@@ -14,7 +14,7 @@ from tests.durability.judge import Judge
 
 @dataclass(frozen=True)
 class FifoVerdict:
-    """What is wrong, by keys of messages or by groups; and how much was judged."""
+    """Violations, by keys of messages or by groups, and the amount that was judged."""
 
     violations: dict[str, list[str]]
     sent_count: int
@@ -24,18 +24,18 @@ class FifoVerdict:
 
 
 class FifoJudge:
-    """Hears events, then gives a verdict."""
+    """Receives events, then gives a verdict."""
 
     def __init__(self) -> None:
         self.deaths = 0
         self._messages = Judge()
-        # By key: every message id and sequence number that it was seen under.
+        # By key: each message id and sequence number under which it was seen.
         self._stored: defaultdict[str, set[str]] = defaultdict(set)
-        # By key: acknowledged deletes, as who asked, from when to when.
+        # By key: acknowledged deletes, as (who asked, start, end).
         self._deleted: defaultdict[str, list[tuple[str, int, int]]] = defaultdict(list)
-        # By key: deletes that may have happened, by whom and when.
+        # By key: deletes that may have happened, with their worker and time.
         self._attempts: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        self._fronts: defaultdict[str, int] = defaultdict(int)  # by group: all numbers before are deleted
+        self._fronts: defaultdict[str, int] = defaultdict(int)  # By group: all smaller numbers are deleted.
         self._out_of_order: set[str] = set()
 
     def hear(self, line: str) -> None:
@@ -72,14 +72,14 @@ class FifoJudge:
         for key, stored in received:
             self._stored[key].add(stored)
             self._messages.hear(f"receive {who} {key} {' '.join(times)}")
-            # It is here, so no delete that was attempted before has happened; nor will it, by a handle replaced.
+            # The message is here, so no earlier attempt has deleted it; nor can a later one, with a replaced handle.
             attempts = self._attempts[key]
             self._attempts[key] = {whose: at for whose, at in attempts.items() if at > called}
         for place, (key, _) in enumerate(received):
             self._look_before(key, {earlier for earlier, _ in received[:place]})
 
     def _look_before(self, key: str, handed_out: set[str]) -> None:
-        """All messages before it in its group are deleted by now, or were handed out before it in the same receive."""
+        """All earlier messages of the group are deleted by now, or came before it in the same receive."""
         group, number = _split(key)
         while f"{group}:{self._fronts[group]}" in self._deleted:
             self._fronts[group] += 1
@@ -91,7 +91,7 @@ class FifoJudge:
         return key in self._deleted or bool(self._attempts[key])
 
     def verdict(self) -> FifoVerdict:
-        """What was broken, if nothing was left in the end."""
+        """The violations, given that the queue is empty in the end."""
         verdict = self._messages.verdict(set())
         lives = self._messages.lives
         found = {
@@ -129,7 +129,7 @@ class FifoJudge:
         return sorted(groups)
 
     def _is_deleted_by_others(self, key: str) -> bool:
-        """Whether a delete was accepted of somebody while somebody else surely held the message."""
+        """Whether a delete by one worker was accepted while another surely held the message."""
         return any(
             held.receiver != who and held.since < asked and answered < held.until
             for held in self._messages.lives[key].receives
@@ -137,7 +137,7 @@ class FifoJudge:
         )
 
     def _numbered_wrongly(self) -> list[str]:
-        """Messages whose sequence number is not above that of the one before in their group."""
+        """Messages whose sequence number is not above that of their predecessor in the group."""
         latest: dict[str, int] = {}
         wrong = []
         for key in sorted(self._stored, key=_split):

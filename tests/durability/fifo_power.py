@@ -32,7 +32,7 @@ def main(path: str, synchronous: str) -> None:
         sent = queue.send(body, group_id=str(number % GROUPS), deduplication_id=key)
         say("send-ack", key, sent.message_id)
         if number % 10 == 0:
-            # The answer was lost, say.
+            # As if the answer had been lost.
             queue.send(body, group_id=str(number % GROUPS), deduplication_id=key)
         if number % 3 == 0:
             [message] = queue.receive()

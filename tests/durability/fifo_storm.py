@@ -18,15 +18,18 @@ from sqsqlite.errors import InvalidParameterValue, MessageNotInflight
 from tests.durability.crew import CRASHED, Crew, now, slowness, tell
 
 VISIBILITY_TIMEOUT = 1  # s
-# Each sends a part of the groups, in two processes that send the same.
+# Each producer sends a part of the groups; two processes send each part.
 PRODUCERS = TWINS = 2
 QUEUE = "storm.fifo"
-# How many sends a producer repeats: one that was killed can't know which was its last. Its twin's, too.
+# How many sends a new producer repeats: it cannot know its predecessor's last send, or its twin's.
 SENT_AGAIN = 12
 
 
 def produce(path: str, start: int, *, place: int, groups: int, messages: int) -> None:
-    """Its groups in turn. What was acknowledged stands in a journal, from which its twin and the next one go on."""
+    """Send to the groups in rotation.
+
+    A journal holds what was acknowledged; the twin and the next process continue from it.
+    """
     chance = random.Random(start)
     queue = sqsqlite.connect(path).queue(QUEUE)
     keys = [f"{group}:{number}" for number in range(messages) for group in range(place, groups, PRODUCERS)]
@@ -46,12 +49,12 @@ def produce(path: str, start: int, *, place: int, groups: int, messages: int) ->
 
 
 def _done(path: str, place: int) -> Path:
-    """A file that is there when this producer has nothing more to send."""
+    """A file that exists when this producer has sent everything."""
     return Path(f"{path}.done-{place}")
 
 
 class _Journal:
-    """How far a producer has come: eight digits, written at once."""
+    """The progress of a producer: eight digits, written at once."""
 
     def __init__(self, path: str, place: int) -> None:
         self._file = os.open(f"{path}.journal-{place}", os.O_RDWR | os.O_CREAT)
@@ -60,7 +63,7 @@ class _Journal:
         return int(os.pread(self._file, 8, 0) or 0)
 
     def write(self, at: int) -> None:
-        """Unless the twin is ahead."""
+        """Write the number, unless the twin is ahead."""
         if at > self.read():
             os.pwrite(self._file, b"%08d" % at, 0)
 
@@ -113,10 +116,10 @@ class _Consumer:
             self._delete_each(messages[:kept])
             self._give_back(messages[kept:])
         elif fate < 0.97:
-            # Often too late: somebody else holds them by then.
+            # Often too late: another consumer holds them by then.
             time.sleep(VISIBILITY_TIMEOUT * self._chance.uniform(0.9, 1.3))
             self._delete_each(messages)
-        # Otherwise they are forgotten.
+        # The others are abandoned.
 
     def _crash_now_and_then(self) -> None:
         self._life -= 1
@@ -133,11 +136,11 @@ class _Consumer:
                 message.delete()
             except InvalidParameterValue:
                 tell("delete-refused", message.body)
-                return  # too late: the rest is, too
+                return  # too late, and so are the others
             tell("delete-ack", message.body, now())
 
     def _delete_all(self, messages: list[sqsqlite.Message]) -> None:
-        """All or none of them."""
+        """Delete all of them or none."""
         for message in messages:
             tell("delete-attempt", message.body, now())
         try:
@@ -153,7 +156,7 @@ class _Consumer:
             tell("delete-ack", message.body, now())
 
     def _delete_batch(self, messages: list[sqsqlite.Message]) -> None:
-        """By one call, which may be refused for some of them."""
+        """Delete by one call, which may refuse some of them."""
         self._crash_now_and_then()
         for message in messages:
             tell("delete-attempt", message.body, now())
@@ -167,7 +170,7 @@ class _Consumer:
             tell("delete-refused", messages[int(refused["Id"])].body)
 
     def _give_back(self, messages: list[sqsqlite.Message]) -> None:
-        """From the end: given back from the front, the first could be with somebody else before the last is free."""
+        """Give back from the end: otherwise another consumer could get the first before the last is free."""
         for message in reversed(messages):
             tell("return-attempt", message.body, now())
             try:

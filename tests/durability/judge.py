@@ -26,18 +26,18 @@ class Held:
 
 @dataclass
 class Life:
-    """All that was heard of one message."""
+    """All events of one message."""
 
     sent: bool = False  # acknowledged
     attempted: bool = False
     delete_attempted: bool = False
-    deleted_at: int | None = None  # the first acknowledgement
+    deleted_at: int | None = None  # the time of the first acknowledgement
     receives: list[Held] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Keys of messages, by what is wrong with them; and how much was judged."""
+    """Keys of messages by violation, and the amount that was judged."""
 
     lost: list[str]
     resurrected: list[str]
@@ -50,7 +50,7 @@ class Verdict:
 
     @property
     def violations(self) -> dict[str, list[str]]:
-        """What must not happen, where it did."""
+        """The violations, where there are any."""
         found = {
             "lost": self.lost,
             "resurrected": self.resurrected,
@@ -61,7 +61,7 @@ class Verdict:
 
 
 class Judge:
-    """Hears events, then gives a verdict. A message is known by its key, which is its body."""
+    """Receives events, then gives a verdict. A message is known by its key, which is its body."""
 
     def __init__(self) -> None:
         self.lives: defaultdict[str, Life] = defaultdict(Life)
@@ -94,7 +94,7 @@ class Judge:
                 raise ValueError(f"not an event: {line!r}")
 
     def verdict(self, drained: set[str]) -> Verdict:
-        """What was broken, if all that was left in the end is `drained` (keys)."""
+        """The violations, given that `drained` (keys) was left in the end."""
         lives = self.lives
         return Verdict(
             lost=[

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hearing a storm out, from outside of it."""
+"""Reads the events of a storm, from another process."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ class Listener(Protocol):
     """A judge."""
 
     def hear(self, line: str) -> None:
-        """One event."""
+        """Take one event."""
 
 
 def listen(judge: Listener, program: str, *arguments: object) -> None:

@@ -26,14 +26,14 @@ from pathlib import Path
 from tests.durability.actors import ACTORS
 from tests.durability.actors.actor import Actor
 
-PATIENCE = 120  # s: a process that has not ended so long after the end hangs
+PATIENCE = 120  # s: a process that is still running so long after the end hangs
 CALM = (0.1, 1.0)  # s from one blow to the next
 STOP = (1.0, 3.0)  # s
 
 
 @dataclass
 class Process:
-    """One process of an actor; `until`: when it goes on again, if it is stopped."""
+    """One process of an actor. `until`: when it continues, if it is stopped."""
 
     actor: Actor
     until: float | None = None
@@ -73,7 +73,7 @@ class Storm:
             self.happened[f"{process.actor.name}: stops"] += 1
 
     def tend(self) -> None:
-        """Let those go on whose stop is over, and miss those that have ended by themselves."""
+        """Continue the processes whose stop is over, and note those that have ended by themselves."""
         for pid, process in list(self.processes.items()):
             if process.until is not None and process.until < time.monotonic():
                 os.kill(pid, signal.SIGCONT)
@@ -87,7 +87,7 @@ class Storm:
                     )
 
     def end(self, patience: float) -> None:
-        """Wait until all have ended by themselves; who does not is killed, and a fault."""
+        """Wait until all have ended by themselves. A process that does not end is killed, and counts as a fault."""
         for process in self.processes.values():
             process.actor.end()
             process.until = process.until and 0
@@ -114,7 +114,7 @@ def _fork(work: Callable[[], None]) -> int:
     if pid:
         return pid
     status = 70
-    # One that hangs is asked where, before it is killed.
+    # A hanging process must print its stacks before it is killed.
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     try:
         work()

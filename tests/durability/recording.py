@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SECTOR = 512  # bytes that a disk writes whole
-DROPPED, TORN = 0.4, 0.3  # chances of a write that was not synced
+DROPPED, TORN = 0.4, 0.3  # chances that a write without a sync is missing, or torn
 
 _CALL = re.compile(
     r"(?P<pid>\d+) +(?P<name>pwrite64|write|ftruncate|fsync|fdatasync)"
@@ -51,7 +51,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Removal:
-    """The file is no more."""
+    """The file was removed."""
 
     file: str
 
@@ -60,7 +60,7 @@ Event = Write | Sync | Removal | Said
 
 
 def record(command: list[str], log: Path) -> list[Event]:
-    """Run a command under strace: its writes to files, their syncs, and what it said, in order.
+    """Record a command under strace: its writes to files, their syncs and its output, in order.
 
     Raises:
         AssertionError: strace is not installed, or the command failed.
@@ -142,7 +142,7 @@ class Disk:
             file.pending = [each for each in file.pending if each[0] >= event.since]
 
     def lose_power(self, chance: random.Random, folder: Path) -> None:
-        """Lay into `folder` what could be found there after the loss of power at this instant."""
+        """Write into `folder` a state that a loss of power at this instant could leave."""
         for name, file in self._files.items():
             left = bytearray(file.synced)
             for _, write in file.pending:

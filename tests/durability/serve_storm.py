@@ -20,23 +20,23 @@ from tests.durability.endpoint import HOST, RemoteMessage, RemoteQueue, Unanswer
 from tests.durability.storm import QUEUE, delete, receive_for_ever, send_for_ever
 
 CLIENTS = PROGRAMS = 2
-SOCKET, EMBEDDED = "socket", "embedded"  # doors
-SERVER, PROGRAM = "server", "program"  # who dies
+SOCKET, EMBEDDED = "socket", "embedded"  # the ways to the queue
+SERVER, PROGRAM = "server", "program"  # which processes die
 CALM = 0.5  # s, before the first death and after the last: time enough for messages to pass both ways
 COMMAND = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqlite')"
-# Below the ports that systems give to clients: one that tries to reach a dead server there could be given the very
-# port, and keep the next server from it.
+# Below the ports that systems give to clients: a client that tries to reach a dead server could be given this very
+# port, and block the next server.
 PORTS = range(20_000, 32_000)
 
 
 def serve(path: str, _start: int, *, port: int) -> None:
-    """Become the command itself."""
+    """Replace this process by the command."""
     command = [sys.executable, "-c", COMMAND, "serve", "--quiet", "--db", path, "--port", str(port)]
     os.execv(sys.executable, command)
 
 
 def program(path: str, start: int) -> None:
-    """One thread sends, another receives, so that group commits are torn, too."""
+    """One thread sends and another receives, so that group commits are torn too."""
     sqs = sqsqlite.connect(path)
     queue = sqs.queue(QUEUE)
     threading.Thread(target=_send_embedded, args=(queue, f"program{start}")).start()
@@ -51,7 +51,7 @@ def _send_embedded(queue: sqsqlite.Queue, seed: str) -> None:
 
 
 def client(_path: str, start: int, *, port: int) -> None:
-    """The same by two connections. It outlives the server, and goes on with the next one."""
+    """The same by two connections. The client outlives the server, and continues with the next one."""
     threading.Thread(target=_send_by_socket, args=(port, f"client{start}")).start()
     tell("door", SOCKET)
     chance = random.Random(start)
@@ -65,7 +65,7 @@ def client(_path: str, start: int, *, port: int) -> None:
 
 
 def _send_by_socket(port: int, seed: str) -> None:
-    """What was not answered is not sent again: it may be there."""
+    """A send without an answer is not repeated, because it may have succeeded."""
     tell("door", SOCKET)
     queue = RemoteQueue(port, QUEUE)
     servers = 0
@@ -79,7 +79,7 @@ def _send_by_socket(port: int, seed: str) -> None:
 
 
 def _delete_by_socket(queue: RemoteQueue, chance: random.Random, message: RemoteMessage) -> None:
-    """Now and then ask the next server again, as SDKs do: a second delete of a message that is gone succeeds."""
+    """Sometimes ask the next server again, as SDKs do: a second delete of a deleted message succeeds."""
     tell("delete-attempt", message.body, now())
     try:
         message.delete()
@@ -103,7 +103,7 @@ def _free_port(chance: random.Random) -> int:
 
 
 def _is_answered(served: RemoteQueue, key: str) -> bool:
-    """Send one more message; whether that was acknowledged."""
+    """Send one more message. Returns whether it was acknowledged."""
     tell("send-attempt", key)
     try:
         served.send(key)
@@ -128,7 +128,7 @@ def main(path: str, server_deaths: int, program_deaths: int, seed: int) -> None:
         served.until_served()
         time.sleep(CALM)
         for number, (name, crew) in enumerate(deaths):
-            # Now and then one dies while the server starts, or right after another one.
+            # Sometimes a server dies while it starts, or right after another.
             if chance.random() < 0.9:
                 served.until_served()
                 time.sleep(chance.uniform(0, 0.4))

@@ -19,13 +19,13 @@ from tests.durability.crew import Crew, now, slowness, tell
 QUEUE = "storm"
 VISIBILITY_TIMEOUT = 2  # s
 PRODUCERS = CONSUMERS = 4
-# Producers pause while more wait than this: what is left in the end is to be received in seconds.
+# Producers pause while more messages wait than this, so that the rest can be received in seconds.
 BACKLOG = 300
 FOLLOW_UP = "-and-more"
 
 
 def produce(path: str, seed: int) -> None:
-    """Two threads, so that group commits are torn, too."""
+    """Two threads, so that group commits are torn too."""
     queue = sqsqlite.connect(path).queue(QUEUE)
     threads = [threading.Thread(target=send_for_ever, args=(queue, f"{seed}.{place}")) for place in range(2)]
     for thread in threads:
@@ -35,7 +35,7 @@ def produce(path: str, seed: int) -> None:
 
 
 def send_for_ever(queue: Any, seed: str) -> None:
-    """Keys that begin with the seed, by whatever has `send` and `send_many` as sqsqlite.Queue has them."""
+    """Send keys that begin with the seed. The queue needs `send` and `send_many` as sqsqlite.Queue has them."""
     chance = random.Random(seed)
     number = 0
     while True:
@@ -60,7 +60,7 @@ def consume(path: str, seed: int) -> None:
 
 
 def receive_for_ever(queue: Any, chance: random.Random, delete_one: Callable[[Any], None]) -> None:
-    """Delete most of what is received, give some back, forget the rest."""
+    """Delete most messages, give some back, and abandon the rest."""
     while True:
         called = now()
         messages = queue.receive(chance.randint(1, 10), wait=1)
@@ -80,7 +80,7 @@ def delete(sqs: sqsqlite.SQS, chance: random.Random, message: sqsqlite.Message) 
     tell("delete-attempt", key, now())
     try:
         if chance.random() < 0.3 and not key.endswith(FOLLOW_UP):
-            # One message in, one out, in one commit.
+            # One message in, one message out, in one commit.
             tell("send-attempt", key + FOLLOW_UP)
             with sqs.transaction():
                 message.delete()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of FIFO storms is judged: each kind of violation is seen when it is there, and only then."""
+"""The judge of FIFO storms is tested too: it sees each kind of violation, and only real ones."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def stored(key):
 
 
 def receive(who, called, *keys, group="g"):
-    """Of a receive that takes one second."""
+    """The event of a receive that takes one second."""
     found = [f"{group}:{key}={stored(f'{group}:{key}')}" for key in keys]
     return f"receive {who} {seconds(called)} {seconds(called + 1)} {TIMEOUT} {' '.join(found)}"
 
@@ -58,7 +58,7 @@ def test_group_received_and_deleted_in_order_is_in_order():
     assert violations(*events) == {}
 
 
-def test_groups_are_judged_apart():
+def test_each_group_is_judged_by_itself():
     events = [*sent(1, "g"), *sent(1, "h"), receive("c", 1, 0, group="h"), receive("d", 1, 0)]
     events += [*deleted("c", 3, 0, group="h"), *deleted("d", 3, 0)]
     assert violations(*events) == {}
@@ -90,12 +90,12 @@ def test_gap_in_one_receive_is_out_of_order():
     assert violations(*events) == {"out of order": ["g:2"]}
 
 
-def test_one_receive_the_other_way_round_is_out_of_order():
+def test_one_receive_in_reverse_order_is_out_of_order():
     assert violations(*sent(2), receive("c", 1, 1, 0), *deleted("c", 3, 0, 1)) == {"out of order": ["g:1"]}
 
 
 def test_message_behind_one_whose_send_was_never_acknowledged_is_out_of_order():
-    """The producer sends a number only when those before it are stored."""
+    """The producer sends a number only when all before it are stored."""
     events = ["send-attempt p g:0", "send-attempt p g:1", f"send-ack p g:1 {stored('g:1')}"]
     assert violations(*events, receive("c", 1, 1), *deleted("c", 3, 1)) == {"out of order": ["g:1"]}
 
@@ -107,7 +107,7 @@ def test_message_behind_a_refused_delete_is_out_of_order():
 
 
 def test_message_behind_a_delete_that_was_undone_is_out_of_order():
-    """Whoever attempted it died; that the message came again shows that it was not deleted."""
+    """The process that attempted it died. The message came again, which shows that it was not deleted."""
     events = [*sent(2), receive("c", 1, 0), "delete-attempt c g:0 2000000000", receive("d", 12, 0)]
     events += [receive("e", 24, 1), *deleted("e", 26, 1), receive("e", 27, 0), *deleted("e", 29, 0)]
     assert violations(*events) == {"out of order": ["g:1"]}
@@ -118,8 +118,8 @@ def test_message_behind_a_delete_that_may_have_happened_is_in_order():
     assert violations(*events, receive("d", 2, 1), *deleted("d", 4, 1)) == {}
 
 
-def test_receive_told_late_is_not_blamed():
-    """It was called first, told last: others have received again and deleted meanwhile."""
+def test_receive_reported_late_is_in_order():
+    """It was called first and reported last: others have received again and deleted meanwhile."""
     events = [*sent(2), receive("d", 12, 0, 1), *deleted("d", 14, 0, 1), receive("c", 1, 0, 1)]
     assert violations(*events) == {}
 
@@ -128,7 +128,7 @@ def test_receive_told_late_is_not_blamed():
 
 
 @pytest.mark.parametrize("second", [0, 1], ids=["the same message", "the next message"])
-def test_group_in_two_hands_at_once_is_held_twice(second):
+def test_group_received_by_two_consumers_at_once_is_held_twice(second):
     events = [*sent(2), receive("c", 1, 0, 1), receive("d", 5, *range(second + 1)), *deleted("d", 12, 0, 1)]
     assert violations(*events) == {"held twice": ["g"]}
 
@@ -139,7 +139,7 @@ def test_group_received_again_by_its_own_holder_is_held_twice():
 
 
 def test_rest_of_a_group_while_its_first_messages_are_deleted_is_held_twice():
-    """Part of what was received together is still in flight: the group waits for it."""
+    """A part of what was received together is still in flight, so the group must wait for it."""
     events = [*sent(3), receive("c", 1, 0, 1), *deleted("c", 3, 0), receive("d", 5, 1, 2)]
     assert violations(*events, *deleted("d", 12, 1, 2)) == {"held twice": ["g"]}
 
@@ -165,36 +165,36 @@ def test_message_received_after_its_acknowledged_delete_is_resurrected():
     assert violations(*events) == {"resurrected": ["g:0"]}
 
 
-def test_message_deleted_while_another_one_holds_it_is_deleted_by_others():
-    """By a handle whose time is over."""
+def test_message_deleted_while_another_consumer_holds_it_is_deleted_by_others():
+    """Its handle has expired."""
     events = [*sent(1), receive("c", 1, 0), receive("d", 12, 0), *deleted("c", 14, 0)]
     assert violations(*events) == {"deleted by others": ["g:0"]}
 
 
-def test_delete_answered_when_the_others_time_is_over_is_not_blamed():
+def test_delete_answered_after_the_others_timeout_is_in_order():
     events = [*sent(1), receive("c", 1, 0), receive("d", 12, 0), f"delete-attempt c g:0 {seconds(14)}"]
     assert violations(*events, f"delete-ack c g:0 {seconds(22)}") == {}
 
 
-def test_acknowledged_message_that_never_came_is_lost():
+def test_acknowledged_message_that_was_never_received_is_lost():
     assert violations(*sent(1)) == {"lost": ["g:0"]}
 
 
-def test_message_that_came_once_and_was_not_deleted_is_lost():
+def test_message_received_once_and_not_deleted_is_lost():
     assert violations(*sent(1), receive("c", 1, 0)) == {"lost": ["g:0"]}
 
 
-def test_message_whose_delete_was_refused_and_that_never_came_again_is_lost():
+def test_message_not_received_again_after_a_refused_delete_is_lost():
     events = [*sent(1), receive("c", 1, 0), "delete-attempt c g:0 2000000000", "delete-refused c g:0"]
     assert violations(*events) == {"lost": ["g:0"]}
 
 
-def test_message_whose_send_was_not_acknowledged_may_be_there_or_not():
+def test_message_of_an_unacknowledged_send_may_exist_or_not():
     assert violations("send-attempt p g:0") == {}
     assert violations("send-attempt p g:0", receive("c", 1, 0), *deleted("c", 3, 0)) == {}
 
 
-def test_message_that_nobody_sent_is_invented():
+def test_message_that_was_never_sent_is_invented():
     assert violations(receive("c", 1, 0), *deleted("c", 3, 0)) == {"invented": ["g:0"]}
 
 
@@ -203,8 +203,8 @@ def test_repeated_send_that_is_answered_with_another_message_is_stored_twice():
     assert violations(*events, receive("c", 1, 0), *deleted("c", 3, 0)) == {"stored twice": ["g:0"]}
 
 
-def test_copy_that_comes_under_another_id_is_stored_twice():
-    """The first send was not acknowledged: the receives alone show it."""
+def test_copy_received_under_another_id_is_stored_twice():
+    """The first send was not acknowledged: only the receives show it."""
     copy = f"receive c {seconds(12)} {seconds(13)} {TIMEOUT} g:0=another/{2:020}"
     events = ["send-attempt p g:0", receive("c", 1, 0), copy, *deleted("c", 14, 0)]
     assert violations(*events) == {"stored twice": ["g:0"]}
@@ -221,12 +221,12 @@ def test_sequence_number_that_does_not_grow_is_numbered_wrongly():
     assert violations(*events, both, *deleted("c", 3, 0, 1)) == {"numbered wrongly": ["g:1"]}
 
 
-def test_deaths_are_told():
+def test_judge_counts_the_deaths():
     judge = FifoJudge()
     judge.hear("deaths s 12")
     assert judge.deaths == 12
 
 
-def test_line_that_is_no_event_is_an_error():
+def test_line_that_is_not_an_event_is_an_error():
     with pytest.raises(ValueError, match="not an event"):
         violations("confused p g:0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loss of power on a FIFO queue: no acknowledged message is missing, its order and its deduplication id are kept."""
+"""Loss of power on a FIFO queue: all acknowledged messages, their order and their deduplication ids are kept."""
 
 import random
 import shutil
@@ -26,7 +26,7 @@ QUEUE = "orders.fifo"
 
 @dataclass
 class Told:
-    """What the process had said up to the cut."""
+    """The output of the process up to the cut."""
 
     attempted: list[str] = field(default_factory=list)
     sent: dict[str, str] = field(default_factory=dict)  # message ids by key
@@ -46,7 +46,7 @@ class Told:
 
 
 def look_into(path, told):
-    """Open it as the next start of the machine would: by name, what is not as it was promised."""
+    """Open the file as the next start of the machine would. Returns the violations by name."""
     try:
         with sqsqlite.connect(path) as sqs:
             wrong = [*map(str, check(sqs._store))]
@@ -60,7 +60,7 @@ def look_into(path, told):
 
 
 def _compare(sqs, told):
-    """What is stored, in its order, and what is remembered of it, with what was told."""
+    """Compare the stored messages, their order and their deduplication ids with the output of the process."""
     there = dict(rows(sqs, "SELECT deduplication_id, id FROM sqs_leases ORDER BY id"))
     remembered = {
         key: str(UUID(bytes=message_id))
@@ -98,7 +98,7 @@ def _sent_again(sqs, told, remembered):
 
 
 def cut_power(synchronous, tmp_path):
-    """How often what was found wrong, in how many images."""
+    """Cut the power in many images. Returns how often each violation was found."""
     command = [sys.executable, str(PROGRAM), str(tmp_path / "queues.db"), synchronous]
     events = record(["env", f"PYTHONPATH={ROOT}", *command], tmp_path / "strace.log")
     chance = random.Random(8)
@@ -119,12 +119,12 @@ def cut_power(synchronous, tmp_path):
     return found
 
 
-def test_full_loses_nothing_that_a_fifo_queue_promised(tmp_path):
+def test_full_keeps_every_promise_of_a_fifo_queue(tmp_path):
     assert cut_power("FULL", tmp_path) == {}
 
 
 def test_normal_loses_the_last_commits_whole(tmp_path):
-    """With each message goes what was remembered of it: a repeated send is stored, and once."""
+    """The deduplication id is lost together with its message: a repeated send is stored, exactly once."""
     found = cut_power("NORMAL", tmp_path)
     assert found.keys() <= {"missing", "back", "forgotten"}
     assert found["missing"] > IMAGES // 10

@@ -27,10 +27,10 @@ def test_each_message_has_one_row(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_each_message_has_one_row_whoever_is_late(tmp_path):
+def test_each_message_has_one_row_under_every_kind_of_lateness(tmp_path):
     figures = storm(tmp_path, ["late"], SLOW_SECONDS)
     assert figures["late: rows"] == figures["late: messages"]
-    # Otherwise it was no storm.
+    # Otherwise nothing was tested.
     assert [reason for reason in ("gone", "ended", "replaced") if not figures[f"late: late {reason}"]] == []
     assert figures["late: received"] > 1_000
     assert figures["late: kills"] > 0
@@ -40,6 +40,6 @@ def test_each_message_has_one_row_whoever_is_late(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["hops", "line", "openings", "cursors", "tasks", "signals", "room"])
-def test_sums_hold_whatever_programs_do(tmp_path, name):
+def test_sums_of_each_actor_hold(tmp_path, name):
     figures = storm(tmp_path, [name], SLOW_SECONDS / 4)
     assert figures[f"{name}: kills"] + figures[f"{name}: stops"] > 0

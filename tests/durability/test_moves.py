@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message move tasks whose processes are killed: no message is lost or twice there, and whoever is alive goes on."""
+"""Message move tasks whose processes are killed: no message is lost or doubled, and any process continues them."""
 
 import time
 
@@ -51,7 +51,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def sqs(path):
-    """The file, seen by a process that does not work on tasks itself."""
+    """The file, in a process that does not work on tasks itself."""
     with sqsqlite.connect(path, synchronous="OFF") as sqs:
         sqs._store.upkeep.close()
         yield sqs
@@ -71,7 +71,7 @@ def moved(sqs):
 
 
 def bodies(sqs):
-    """Of all messages in the file, sorted, with the name of the queue that each is in."""
+    """The bodies of all messages in the file, sorted, each with the name of its queue."""
     with sqs.read_engine.connect() as connection:
         rows = connection.exec_driver_sql(
             "SELECT m.body, q.name FROM sqs_leases AS l JOIN sqs_messages AS m ON m.id = l.id "
@@ -84,8 +84,8 @@ def assert_sound(sqs):
     assert check(sqs._store) == []
 
 
-def test_each_message_is_in_exactly_one_queue_whenever_the_mover_is_killed(sqs, path):
-    """Killed again and again, in mid-move; then left alone, the last one ends the task."""
+def test_killed_mover_leaves_each_message_in_exactly_one_queue(sqs, path):
+    """The mover is killed again and again, in mid-move. The last one is left alone and ends the task."""
     every = [body for body, _ in bodies(sqs)]
     start(sqs, DestinationArn=sqs.queue("target").arn)
     for _ in range(3):
@@ -114,8 +114,11 @@ def test_two_processes_at_once_do_the_work_of_one(sqs, path):
     assert_sound(sqs)
 
 
-def test_a_process_that_only_receives_goes_on_with_a_task_of_another(sqs, path):
-    """It was there before the task began, and commits nothing: its empty receives make it look, now and then."""
+def test_a_process_that_only_receives_continues_a_task_of_another(sqs, path):
+    """It was there before the task began, and commits nothing.
+
+    From time to time its empty receives make it look for tasks.
+    """
     receiver = """
 import sqsqlite
 sqs = sqsqlite.connect(sys.argv[1], synchronous="NORMAL")
@@ -131,8 +134,8 @@ say("received")
         assert program.hear() == "received"
 
 
-def test_a_task_waits_for_room_on_a_full_disk_and_needs_little(tmp_path, monkeypatch):
-    """All is refused that would take the last of it; a message's own room is enough then."""
+def test_a_task_waits_for_space_on_a_full_disk_and_needs_little(tmp_path, monkeypatch):
+    """Sends are refused before the disk is full. The task then needs only the space of one message."""
     monkeypatch.setattr(upkeep, "LOOK_EVERY", 0.01)
     with small_disk(tmp_path / "disk", size_mib=2) as disk, sqsqlite.connect(disk / "queues.db") as sqs:
         dead, target = sqs.create_queue("dead"), sqs.create_queue("target")
@@ -147,11 +150,11 @@ def test_a_task_waits_for_room_on_a_full_disk_and_needs_little(tmp_path, monkeyp
         assert_sound(sqs)
 
 
-# Chunk by chunk
+# --- chunk by chunk
 
 
 def work(sqs, worker):
-    """One chunk; how many messages it moved."""
+    """Move one chunk. Returns the number of moved messages."""
     before = moved(sqs)
     sqs._store.write(move_chunk, worker)
     return moved(sqs) - before
@@ -159,7 +162,7 @@ def work(sqs, worker):
 
 @pytest.fixture
 def frozen(path):
-    """The file under a clock that stands still."""
+    """The file, under a clock that stands still."""
     clock = sqsqlite.ManualClock(time.time_ns() // 1_000_000)
     with sqsqlite.connect(path, synchronous="OFF", clock=clock) as sqs:
         sqs._store.upkeep.close()
@@ -167,7 +170,7 @@ def frozen(path):
 
 
 @pytest.mark.slow
-def test_a_task_is_one_workers_until_its_lease_ends(frozen):
+def test_a_task_belongs_to_one_worker_until_its_lease_ends(frozen):
     sqs, clock = frozen
     start(sqs, DestinationArn=sqs.queue("target").arn)
     assert work(sqs, b"one") > 0
@@ -191,7 +194,7 @@ def test_a_worker_that_leaves_ends_its_lease(frozen):
 
 
 def test_tasks_take_turns(frozen):
-    """The one that has waited longest comes next."""
+    """The task that has waited longest comes next."""
     sqs, clock = frozen
     other = sqs.create_queue("other-dead")
     sqs.create_queue("other", dead_letter_queue=other, max_receive_count=1)

@@ -32,7 +32,7 @@ SELECT
 
 @dataclass
 class Score:
-    """What the images showed."""
+    """The findings of all images."""
 
     images: int = 0
     damaged: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Score:
 
 @dataclass
 class Told:
-    """What the process had said up to the cut."""
+    """The output of the process up to the cut."""
 
     sent: set[str] = field(default_factory=set)
     delete_attempted: set[str] = field(default_factory=set)
@@ -58,7 +58,7 @@ class Told:
 
 
 def look_into(image, told, score):
-    """Open it as the next start of the machine would."""
+    """Open the file as the next start of the machine would."""
     score.images += 1
     connection = dbapi.connect(str(image / "queues.db"), isolation_level=None)
     try:
@@ -66,7 +66,7 @@ def look_into(image, told, score):
         if verdict != "ok":
             score.damaged.append(verdict)
             return
-        # The very first commit, with the tables, may be among those that NORMAL loses.
+        # NORMAL may lose even the very first commit, which creates the tables.
         found, counts = set(), {0}
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             found = {body for (body,) in connection.execute("SELECT body FROM sqs_messages")}
@@ -107,7 +107,7 @@ def cut_power(synchronous, tmp_path):
     return score
 
 
-def test_full_loses_nothing_that_was_acknowledged(tmp_path):
+def test_full_loses_no_acknowledged_send_or_delete(tmp_path):
     score = cut_power("FULL", tmp_path)
     assert score == Score(images=IMAGES)
 

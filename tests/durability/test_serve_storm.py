@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of `sqsqlite serve`, and of programs that use its file meanwhile: neither loses what the other was told."""
+"""SIGKILL of `sqsqlite serve` and of programs on its file: neither side loses what the other was promised."""
 
 import random
 from collections import Counter
@@ -74,7 +74,7 @@ def test_storm_on_server_and_programs_breaks_no_promise(tmp_path, server_deaths,
     verdict = judge.verdict(drained)
     print(doors.deaths, doors.crossings, f"{doors.unanswered} unanswered", in_doubt(judge), verdict)
     assert verdict.violations == {}
-    # Otherwise it was no storm.
+    # Otherwise nothing was tested.
     assert doors.deaths[SERVER] >= server_deaths
     assert doors.deaths[PROGRAM] >= program_deaths
     assert doors.unanswered >= server_deaths
@@ -84,7 +84,7 @@ def test_storm_on_server_and_programs_breaks_no_promise(tmp_path, server_deaths,
 
 
 def in_doubt(judge):
-    """Sends and deletes without an answer, and how many of these sends were done all the same."""
+    """Sends and deletes without an answer, and how many of these sends took place."""
     sends = [life for life in judge.lives.values() if life.attempted and not life.sent]
     deletes = [life for life in judge.lives.values() if life.delete_attempted and life.deleted_at is None]
     done = sum(bool(life.receives) for life in sends)
@@ -112,7 +112,7 @@ RECEIVED = (*ACKNOWLEDGED, f"receive program a 0 1 {2 * SECOND}")
     ],
     ids=["acknowledged and gone", "received and gone", "back after its delete", "two holders"],
 )
-def test_what_is_broken_between_the_doors_reaches_the_judge(events, broken):
+def test_violations_between_server_and_programs_reach_the_judge(events, broken):
     judge = Judge()
     doors = Doors(judge)
     for line in events:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at random: nothing acknowledged is lost, nothing deleted returns, nothing is held twice at once."""
+"""SIGKILL at random: no acknowledged message is lost, no deleted one returns, and no message is held twice at once."""
 
 import random
 
@@ -14,7 +14,7 @@ from tests.store.inspection import assert_whole, rows
 
 
 def drain(queue, judge):
-    """Receive and delete all there is, once the leases of the dead have ended: keys."""
+    """Receive and delete all messages, once the leases of dead processes have ended. Returns the keys."""
     drained = set()
     while len(queue):
         called = now()
@@ -46,7 +46,7 @@ def test_storm_breaks_no_promise(tmp_path, kills, record_property):
     verdict = judge.verdict(drained)
     print(verdict)
     assert verdict.violations == {}
-    # Otherwise it was no storm.
+    # Otherwise nothing was tested.
     assert verdict.sent_count > 5 * kills
     assert verdict.deleted_count > kills
     assert verdict.redelivered_count > 0

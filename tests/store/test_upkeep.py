@@ -53,7 +53,7 @@ def test_an_error_is_reported_and_upkeep_continues(tmp_path, at_every_commit, ca
 
 
 def test_an_error_in_the_report_of_an_error_does_not_end_upkeep(tmp_path, at_every_commit, monkeypatch):
-    """A handler of the application raises. The hook for errors of threads gets its error, and a new thread continues."""
+    """A handler of the application raises. The hook for errors of threads gets the error, and upkeep continues."""
 
     class Handler(logging.Handler):
         def emit(self, record):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an actor of the long storm is: programs that run in processes of their own, and the sums that must hold."""
+"""An actor of the long storm: programs that run in processes of their own, and the sums that must hold."""
 
 import os
 from collections import Counter
@@ -36,14 +36,14 @@ class Actor:
         return self.folder / file
 
     def prepare(self) -> None:
-        """Make the files, in a process of its own: nobody is forked from one that has opened a queue."""
+        """Make the files in a process of its own: a process that has opened a queue must not fork others."""
 
     def work(self, seed: int) -> None:
         """What each process does until `is_over`."""
         raise NotImplementedError
 
     def judge(self) -> list[str]:
-        """Look at the sums when all processes have ended: what does not hold, a sentence each."""
+        """Check the sums after all processes have ended. Returns a sentence for each that does not hold."""
         raise NotImplementedError
 
     @property
@@ -54,7 +54,7 @@ class Actor:
         (self.folder / "over").touch()
 
     def note(self, *words: object) -> None:
-        """Write a line down, at once: SIGKILL can't tear it."""
+        """Write a line at once: SIGKILL cannot tear it."""
         descriptor = os.open(self._notes, os.O_WRONLY | os.O_APPEND)
         try:
             os.write(descriptor, " ".join(map(str, words)).encode() + b"\n")
@@ -70,7 +70,7 @@ class Actor:
                     yield words
 
     def figures(self) -> Counter[str]:
-        """How often which was noted; of `late` by reason."""
+        """How often each kind was noted; `late` by its reason."""
         found: Counter[str] = Counter()
         with self._notes.open() as lines:
             for line in lines:
@@ -79,7 +79,7 @@ class Actor:
         return found
 
     def unsound(self) -> list[str]:
-        """What is wrong with the files themselves."""
+        """The faults of the files themselves."""
         faults = []
         for file in self.files:
             try:
@@ -91,7 +91,7 @@ class Actor:
 
 
 def differences(what: str, expected: Counter[str], found: Counter[str]) -> list[str]:
-    """Which of the expected are missing or there too often, as sentences."""
+    """Expected items that are missing or doubled, as sentences."""
     missing, surplus = expected - found, found - expected
     faults = []
     if missing:

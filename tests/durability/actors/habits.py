@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with habits that a library must bear: openings without end, cursors left open, settings, asyncio."""
+"""Habits of programs that a library must endure: countless openings, open cursors, settings, asyncio."""
 
 import asyncio
 import os
@@ -16,11 +16,11 @@ from sqsqlite.store.driver import dbapi
 from tests.durability.actors.actor import Actor, differences
 from tests.durability.actors.late import drained
 
-SOON = 20  # s for what has been closed to be gone
+SOON = 20  # s until closed resources must be gone
 
 
 class Openings(Actor):
-    """Opens and closes a file to which others write, over and over: no thread and no descriptor is left."""
+    """Opens and closes a file over and over while others write to it: no thread and no descriptor is left."""
 
     name = "openings"
     processes = 2
@@ -59,7 +59,7 @@ def _kept() -> tuple[int, int]:
 
 
 class Cursors(Actor):
-    """Leaves cursors open in its blocks, and sets the connection as it likes."""
+    """Leaves cursors open in its blocks, and changes the connection's settings."""
 
     name = "cursors"
 
@@ -106,7 +106,7 @@ class _Cancelled(Exception):
 
 
 def _plain(connection: Any) -> None:
-    """No habit."""
+    """Do nothing special."""
 
 
 def _rows_by_name(connection: Any) -> None:
@@ -129,7 +129,7 @@ HABITS = (_plain, _plain, _rows_by_name, _as_bytes, _own_timeout, _temporary_fil
 
 
 class Tasks(Actor):
-    """Two asyncio tasks on one thread: what the one is told to be sent does not go with the other's rollback."""
+    """Two asyncio tasks on one thread: an acknowledged send of one is not lost with the rollback of the other."""
 
     name = "tasks"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages on their way from one queue file to another: what is killed in between may arrive twice, and never not."""
+"""Messages move from one queue file to another: after a kill in between one may arrive twice, but never not at all."""
 
 import threading
 from collections import Counter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow workers with short timeouts: each message's row is written once, whoever is late."""
+"""Slow workers with short timeouts: each message's row is written once, however late a worker is."""
 
 import random
 import threading
@@ -24,7 +24,7 @@ INSERT = "INSERT INTO done (message_id, manner) VALUES (?, ?)"
 
 
 class Late(Actor):
-    """Producers and workers on a standard and a FIFO queue; a row beside each delete, and a second queue for some."""
+    """Producers and workers on a standard and a FIFO queue; a row with each delete, and a second queue for some."""
 
     name = "late"
     processes = 4
@@ -110,7 +110,7 @@ class Late(Actor):
 
 
 def drained(queue: Queue) -> list[Message]:
-    """All messages, received and deleted."""
+    """Receive and delete all messages."""
     found: list[Message] = []
     while messages := queue.receive(10, wait=0, visibility_timeout=600):
         found += messages
@@ -160,7 +160,7 @@ def by_session(sqs: SQS, queue: Queue, messages: Sequence[Message]) -> None:
 
 
 def batch(sqs: SQS, queue: Queue, messages: Sequence[Message]) -> None:
-    """Nobody looks at the answer: one that is late takes the others along."""
+    """The answer is ignored: one late message makes the whole block fail."""
     with sqs.transaction() as connection:
         _insert(connection, messages, "batch")
         _delete_batch(sqs, queue, messages)

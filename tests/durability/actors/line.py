@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that stop in the line of writers: the others go on, and all that was acknowledged is there."""
+"""Processes that stop in the line of writers: the others continue, and no acknowledged message is lost."""
 
 import os
 import time

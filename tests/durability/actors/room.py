@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that may not grow: sends until there is no room, then receives and deletes, and again."""
+"""A file that may not grow: send until it is full, then receive and delete, and begin again."""
 
 import random
 import resource
@@ -14,7 +14,7 @@ LIMIT_BYTES = 3 * 1024 * 1024
 
 
 class Room(Actor):
-    """Each process has a limit on the size of files (EFBIG): what was acknowledged is received all the same."""
+    """Each process has a limit on the size of files (EFBIG): acknowledged messages can still be received."""
 
     name = "room"
     processes = 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time limits by signals: a handler that raises, wherever the main thread is just then."""
+"""Time limits by signals: the handler raises wherever the main thread is at that moment."""
 
 import random
 import signal
@@ -17,12 +17,12 @@ from tests.durability.actors.late import drained
 
 SOONEST, LATEST = 0.0005, 0.02  # s
 AT_A_TIME = 40
-# A handler that runs within a finalizer has its exception swallowed by Python: then the work goes on to its end.
+# Python swallows the exception of a handler that runs within a finalizer: then the work continues to its end.
 AT_MOST = 1_000
 
 
 class TimeLimitExceeded(Exception):
-    """What the handler raises."""
+    """The error that the handler raises."""
 
 
 class Signals(Actor):
@@ -123,7 +123,7 @@ class _Reader(threading.Thread):
 
 
 def _is_by_limit(error: BaseException | None) -> bool:
-    """Whether it came of the handler's; `Thread.start`, for one, ends with another when it is interrupted."""
+    """Whether the error comes from the handler. Some calls raise another when interrupted: `Thread.start`, for one."""
     while error is not None:
         if isinstance(error, TimeLimitExceeded):
             return True
