@@ -99,7 +99,7 @@ DEAR = {
     "test_commit_of_a_writer_that_died_before_its_wake_up_is_noticed",
     "test_a_signal_ends_the_report_without_a_word[starting-SIGTERM]",
     "test_ctrl_c_cancels_the_task_and_tells_how_many_were_moved[15-143]",
-    "test_a_checkpoint_does_not_wait_for_a_reader_of_the_newest_rows_either",
+    "test_a_checkpoint_does_not_wait_for_a_reader_of_the_newest_rows",
     "test_a_second_signal_ends_the_command_that_is_waited_for",
 }
 

@@ -46,7 +46,7 @@ def test_stats_count_exactly(run, sqs):
     assert run("stats", "nowhere").code == 1
 
 
-def test_activity_is_that_of_the_running_minute_and_the_one_before(watched, clock):
+def test_activity_covers_the_current_minute_and_the_previous_one(watched, clock):
     """At the turn of a minute it does not fall to nothing, and what is two minutes old is not in it."""
     queue = watched.queue("orders")
     began = clock.now_ms()

@@ -36,10 +36,10 @@ from tests.cli.runs import runner_on
 
 MESSAGES = 99
 SECONDS_A_COPY = 60
-# Copies of which one is used by the command line too.
+# The number of copies of which one is also used by the command line.
 COMMAND_EVERY = 3
 QUEUES = ("orders", "dead", "steps.fifo", "tenants")
-# What a row may hold that its column does not allow.
+# Values that a row may hold although its column does not allow them.
 ODD_VALUES = (
     "NULL",
     "-1",
@@ -55,7 +55,7 @@ START = 1_800_000_000_000
 
 
 def make(path: Path) -> None:
-    """A file with queues of every kind, every kind of row, and a WAL that has not been copied into it."""
+    """Make a file with queues of every kind, every kind of row, and a WAL that has not been copied into it."""
     clock = sqsqlite.ManualClock()
     sqs = sqsqlite.connect(path, clock=clock, synchronous="OFF")
     dead = sqs.create_queue("dead", tags={"team": "a"})
@@ -80,14 +80,14 @@ def make(path: Path) -> None:
     orders.receive(10)
     dead.start_move_task(max_messages_per_second=1)
     orders.send("late", delay=60)
-    # As after a kill: copied while it is open, with its WAL.
+    # The state after a kill: copied while it is open, with its WAL.
     for suffix in ("", "-wal"):
         shutil.copy(f"{path}{suffix}", f"{path}.copy{suffix}")
     sqs.close()
 
 
 def damage(template: Path, path: Path, seed: int) -> str:
-    """A damaged copy of the template; says how."""
+    """Make a damaged copy of the template. Returns the kind of damage."""
     chance = random.Random(seed)
     name, change = DAMAGES[seed % len(DAMAGES)]
     for suffix in ("", "-wal"):
@@ -100,7 +100,7 @@ def damage(template: Path, path: Path, seed: int) -> str:
 
 
 def in_file(change: Callable[[bytearray, random.Random], None], suffix: str = "") -> Callable[..., None]:
-    """A change of the bytes; unless it is of the WAL, all is in the file itself."""
+    """Change bytes of the file. All is in the file itself then, unless the change is to the WAL."""
 
     def damaged(path: Path, chance: random.Random) -> None:
         if not suffix:
@@ -149,7 +149,7 @@ def truncate(data: bytearray, chance: random.Random) -> None:
 
 
 def change_rows(path: Path, chance: random.Random) -> None:
-    """Some values of some rows, of whatever type: the tables are not STRICT meanwhile."""
+    """Change values of some rows to any type: the tables are not STRICT meanwhile."""
     connection = dbapi.connect(str(path), isolation_level=None)
     tables = connection.execute(
         "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name LIKE 'sqs_%' AND sql LIKE '%STRICT%'"
@@ -162,7 +162,7 @@ def change_rows(path: Path, chance: random.Random) -> None:
     connection.close()
     connection = dbapi.connect(str(path), isolation_level=None)
     connection.create_function("chance", 0, chance.random)
-    # Bodies, leases and queues more often than the rest.
+    # Bodies, leases and queues are damaged more often than the rest.
     weighted = [name for name, _ in tables] + [
         "sqs_messages",
         "sqs_leases",
@@ -213,7 +213,7 @@ DAMAGES: tuple[tuple[str, Callable[[Path, random.Random], None]], ...] = (
 
 
 class Used:
-    """One copy, used: what came out."""
+    """One copy and the results of its use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -222,7 +222,7 @@ class Used:
         self.dumped = 0
 
     def attempt(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a step; errors of ours are what it may end in."""
+        """Run a step. It may end in errors of ours only."""
         try:
             return step(*arguments)
         except SQSQLiteError as error:
@@ -233,7 +233,7 @@ class Used:
 
     def use(self) -> None:
         clock = sqsqlite.ManualClock(START + 10_000)
-        # Before anything writes: what was rescued from the file as it was found.
+        # Before the first write: what dump rescues from the file as it was found.
         sqs = self.attempt(self._open, clock)
         if sqs is None:
             return
@@ -255,7 +255,7 @@ class Used:
         self.attempt(sqs.close)
 
     def command(self) -> None:
-        """The command line: it ends with an exit code that is documented, and with no traceback."""
+        """Run the command line: it ends with a documented exit code, and without a traceback."""
         aside = Path(f"{self.path}.aside")
         aside.unlink(missing_ok=True)
         run = runner_on(self.path)
@@ -334,7 +334,7 @@ def main(folder: Path, first: int, count: int) -> None:
         used = Used(path)
         used.use()
         if seed % COMMAND_EVERY == 0:
-            # On the same damage, not on what was made of it.
+            # On the same damage again, because the first use may have changed the file.
             damage(template, path, seed)
             used.command()
         row = {

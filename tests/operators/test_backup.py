@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups: whole or not there, one file, made beside writers."""
+"""Backups: one file, complete or absent, made while others write."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from sqsqlite.operators.backup import backup, restore
 from sqsqlite.store.create import PAGE_SIZE
 from tests.store.waiting import until
 
-# Backs argv[1] up as argv[2] and stops where the copy is complete and has no name yet.
+# Backs argv[1] up as argv[2], and stops when the copy is complete but has no name yet.
 KILLED = """
 import os, signal, sys
 import sqsqlite
@@ -31,7 +31,7 @@ backup(open_store(sys.argv[1]), sys.argv[2], replace=True)
 
 
 def content(path) -> list[tuple]:
-    """By a SQLite of its own, as somebody would look who has only the backup."""
+    """The content of a backup, read by a SQLite of its own, as by a user who has only the backup."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -50,8 +50,8 @@ def test_a_backup_holds_the_messages_in_one_file(sqs, queue, tmp_path):
     assert (folder / "a.backup").stat().st_size == size_bytes > 0
 
 
-def test_a_backup_opens_where_nothing_may_be_written(sqs, queue, tmp_path):
-    """Its journal mode is DELETE: a WAL needs a folder that can be written."""
+def test_a_backup_opens_in_a_read_only_folder(sqs, queue, tmp_path):
+    """Its journal mode is DELETE: a WAL would need a writable folder."""
     backup(sqs._store, tmp_path / "a.backup")
     assert (tmp_path / "a.backup").read_bytes()[18:20] == b"\x01\x01"
 
@@ -71,14 +71,14 @@ def mode_of(path):
 
 @pytest.mark.parametrize("mode", [0o600, 0o660, 0o664])
 def test_a_backup_has_the_permissions_of_the_file(sqs, queue, path, tmp_path, mode):
-    """It holds the same messages and the secret of the receipt handles. The umask takes nothing of it."""
+    """It holds the same messages and the secret of the receipt handles. The umask removes no permission."""
     path.chmod(mode)
     backup(sqs._store, tmp_path / "a.backup")
     assert mode_of(tmp_path / "a.backup") == mode
 
 
 def test_a_read_only_backup_restores_as_a_file_that_its_owner_can_write(sqs, queue, tmp_path):
-    """Users protect backups from writing, and read-only media do. Without the right SQLite can't make the copy."""
+    """Users protect backups from writing, and read-only media do too. Without the right SQLite cannot make the copy."""
     copy, restored = tmp_path / "a.backup", tmp_path / "restored.db"
     backup(sqs._store, copy)
     copy.chmod(0o440)
@@ -88,14 +88,14 @@ def test_a_read_only_backup_restores_as_a_file_that_its_owner_can_write(sqs, que
 
 @pytest.mark.parametrize("length", [236, 245, 300])
 def test_a_name_that_is_too_long_is_an_error_of_ours(sqs, queue, tmp_path, length):
-    """While it is made the copy has a longer name, and its journal a longer one still."""
+    """During its making the copy has a longer name, and its journal a longer one still."""
     with pytest.raises(errors.StoreError):
         backup(sqs._store, tmp_path / ("x" * length))
     assert [name for name in os.listdir(tmp_path) if name.startswith("x")] == []
 
 
-def test_what_is_made_of_a_file_with_keys_is_not_for_readers(sqs, queue, tmp_path):
-    """The secrets of the keys are in a backup too, and in what is restored from one."""
+def test_backup_of_a_file_with_keys_is_closed_to_other_users(sqs, queue, tmp_path):
+    """A backup holds the secrets of the keys too, and so does a file restored from it."""
     sqs._store.write(add_key, "000000000000", "")
     copy, restored = tmp_path / "a.backup", tmp_path / "restored.db"
     backup(sqs._store, copy)
@@ -104,7 +104,7 @@ def test_what_is_made_of_a_file_with_keys_is_not_for_readers(sqs, queue, tmp_pat
     assert mode_of(restored) == 0o600
 
 
-def test_an_existing_file_is_replaced_only_when_that_is_asked(sqs, queue, tmp_path):
+def test_an_existing_file_is_replaced_only_by_force(sqs, queue, tmp_path):
     (tmp_path / "a.backup").write_text("precious")
     with pytest.raises(errors.TargetExists):
         backup(sqs._store, tmp_path / "a.backup")
@@ -130,12 +130,12 @@ def test_the_file_itself_and_open_databases_are_never_replaced(sqs, queue, path,
     [("none/a.backup", errors.MissingFolder), (".", errors.CannotOpen)],
     ids=["folder", "file"],
 )
-def test_a_target_that_cannot_be_is_told(sqs, queue, tmp_path, target, error):
+def test_an_impossible_target_is_an_error(sqs, queue, tmp_path, target, error):
     with pytest.raises(error):
         backup(sqs._store, tmp_path / target)
 
 
-def test_a_backup_beside_a_writer_ends_and_is_one_instant(sqs, tmp_path, clock):
+def test_a_backup_during_writes_ends_and_shows_one_instant(sqs, tmp_path, clock):
     """Each transaction sends a pair, so a whole copy holds an even number."""
     queue = sqs.create_queue("orders")
     stop, begun = threading.Event(), threading.Event()
@@ -160,7 +160,7 @@ def test_a_backup_beside_a_writer_ends_and_is_one_instant(sqs, tmp_path, clock):
         assert len(found) % 2 == 0
 
 
-def test_a_backup_killed_half_way_leaves_the_one_before(path, tmp_path):
+def test_a_backup_killed_half_way_leaves_the_earlier_one(path, tmp_path):
     with sqsqlite.connect(path) as sqs:
         queue = sqs.create_queue("orders")
         queue.send("one")
@@ -200,18 +200,18 @@ class TestRestore:
             yield restored.queue("orders")
 
     def test_messages_in_flight_are_visible_at_once_and_keep_their_count(self, restored, held):
-        """Nobody could settle them: their handles are the original's."""
+        """No consumer could settle them: their handles belong to the original."""
         found = {message.body: message for message in restored.receive(10)}
         assert set(found) == {"in flight", "waiting"}
         assert found["in flight"].message_id == held.message_id
         assert found["in flight"].receive_count == 2
 
-    def test_delays_go_on(self, restored, clock):
+    def test_delays_continue(self, restored, clock):
         restored.receive(10)
         clock.advance(60)
         assert "delayed" in [message.body for message in restored.receive(10)]
 
-    def test_counts_fit(self, restored):
+    def test_counts_match_the_restored_messages(self, restored):
         attributes = restored.attributes
         assert attributes["ApproximateNumberOfMessages"] == "2"
         assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
@@ -222,13 +222,13 @@ class TestRestore:
         with pytest.raises(client.exceptions.ReceiptHandleIsInvalid):
             client.delete_message(QueueUrl="orders", ReceiptHandle=held.receipt_handle)
 
-    def test_the_original_goes_on(self, restored, held, queue):
+    def test_the_original_file_stays_usable(self, restored, held, queue):
         held.delete()
         assert len(queue) == 2
         assert len(restored) == 3
 
     def test_groups_in_flight_are_receivable_at_once_in_order(self, sqs, tmp_path, clock):
-        """From the first message on: the holders of all that is in flight are the original's."""
+        """From the first message on: the consumers of all messages in flight belong to the original."""
         fifo = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
         fifo.send_many(
             [{"body": f"{group}{number}", "group_id": group} for group in "ab" for number in "123"]
@@ -248,7 +248,7 @@ class TestRestore:
             )
         assert [message.body for message in fifo.receive(10)] == ["b1", "b2", "b3"]
 
-    def test_a_delayed_group_waits_on(self, sqs, tmp_path, clock):
+    def test_a_delayed_group_keeps_its_delay(self, sqs, tmp_path, clock):
         late = sqs.create_queue("late.fifo", fifo=True, content_based_deduplication=True, delay_seconds=60)
         late.send("a", group_id="g")
         backup(sqs._store, tmp_path / "fifo.backup")
@@ -272,7 +272,7 @@ class TestRestore:
             assert len(opened.queue("orders.fifo")) == 0
         held.delete()
 
-    def test_a_duplicate_is_one_in_the_restored_file_too(self, sqs, tmp_path, clock):
+    def test_a_duplicate_is_recognized_in_the_restored_file(self, sqs, tmp_path, clock):
         fifo = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
         sent = fifo.send("a", group_id="g")
         backup(sqs._store, tmp_path / "fifo.backup")
@@ -281,8 +281,8 @@ class TestRestore:
             assert opened.queue("orders.fifo").send("a", group_id="g") == sent
             assert len(opened.queue("orders.fifo")) == 1
 
-    def test_a_move_task_goes_on(self, sqs, tmp_path, clock):
-        """In the copy too: whoever worked on it works on the original's."""
+    def test_a_move_task_continues(self, sqs, tmp_path, clock):
+        """In the copy too: the process that worked on it belongs to the original."""
         dead = sqs.create_queue("dead")
         queue = sqs.create_queue("failing", dead_letter_queue=dead, max_receive_count=1)
         queue.send_many(["a", "b", "c"])
@@ -298,7 +298,7 @@ class TestRestore:
                 until(lambda left=left: len(opened.queue("dead")) == left)
             assert len(opened.queue("failing")) == 3
 
-    def test_id_and_secret_are_new(self, restored, sqs):
+    def test_the_restored_file_has_a_new_id_and_secret(self, restored, sqs):
         facts = "SELECT name, bytes FROM sqs_meta WHERE name IN ('file_id', 'secret') ORDER BY name"
         with restored._store.reading() as new, sqs._store.reading() as old:
             pairs = list(zip(new.execute(facts).fetchall(), old.execute(facts).fetchall(), strict=True))
@@ -307,13 +307,13 @@ class TestRestore:
             ("secret", 32, True),
         ]
 
-    def test_nothing_is_ever_restored_over(self, held, tmp_path, path):
+    def test_restore_never_overwrites_a_file(self, held, tmp_path, path):
         for target in (path, tmp_path / "a.backup"):
             with pytest.raises((errors.TargetExists, errors.FileInUse)):
                 restore(tmp_path / "a.backup", target)
 
-    def test_a_wal_left_beside_the_new_path_is_refused(self, held, tmp_path):
-        """SQLite would put its pages into the new file."""
+    def test_a_wal_left_at_the_new_path_is_refused(self, held, tmp_path):
+        """SQLite would write its pages into the new file."""
         (tmp_path / "new.db-wal").write_bytes(b"old pages")
         with pytest.raises(errors.FileInUse, match=r"new\.db-wal"):
             restore(tmp_path / "a.backup", tmp_path / "new.db")
@@ -332,7 +332,7 @@ class TestRestore:
             restore(tmp_path / "a.backup", tmp_path / "new.db")
         assert not (tmp_path / "new.db").exists()
 
-    def test_what_is_no_backup_is_refused(self, tmp_path):
+    def test_a_file_that_is_not_a_backup_is_refused(self, tmp_path):
         (tmp_path / "text").write_text("hello " * 1000)
         connection = sqlite3.connect(tmp_path / "other.db")
         connection.execute("CREATE TABLE a (b)")
@@ -354,7 +354,7 @@ class TestRestore:
             restore(tmp_path / "a.backup", tmp_path / "new.db")
 
     def test_a_file_that_was_killed_is_restored_with_its_wal(self, tmp_path, path, clock):
-        """A copy of file and WAL taken while nobody had them open is a backup too."""
+        """A copy of file and WAL, taken while no process had them open, is a backup too."""
         program = (
             "import os, signal, sys, sqsqlite; sqs = sqsqlite.connect(sys.argv[1]);"
             "sqs.create_queue('orders').send('last words'); os.kill(os.getpid(), signal.SIGKILL)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check` is silent on a sound file, and names each thing that is not."""
+"""`check` is silent on a sound file, and names each fault of any other."""
 
 import os
 
@@ -16,7 +16,7 @@ from tests.store.inspection import rows
 
 @pytest.fixture
 def busy_file(sqs, clock):
-    """Every state that a message can be in, then closed."""
+    """A file with messages in every state, closed."""
     dead = sqs.create_queue("dead")
     queue = sqs.create_queue("orders", dead_letter_queue=dead, max_receive_count=1)
     queue.send_many(
@@ -35,7 +35,7 @@ def busy_file(sqs, clock):
 
 @pytest.fixture
 def grouped_file(sqs, clock):
-    """FIFO groups that are in flight, delayed, released, exhausted and purged; tenants on a standard queue."""
+    """FIFO groups in flight, delayed, released, exhausted and purged; tenants on a standard queue."""
     dead = sqs.create_queue("dead.fifo", fifo=True)
     queue = sqs.create_queue(
         "orders.fifo",
@@ -64,7 +64,7 @@ def grouped_file(sqs, clock):
 
 
 def break_it(sqs, *statements: str) -> list[str]:
-    """Change rows as no operation does, and give back what check says of it."""
+    """Change rows as no operation does. Returns the findings of check."""
     with sqs.transaction() as connection:
         for statement in statements:
             connection.execute(statement)
@@ -91,7 +91,7 @@ def test_a_restored_file_has_no_findings(busy_file, tmp_path, clock):
         assert check(restored._store, bodies=True) == []
 
 
-def test_groups_and_tenants_have_no_findings_and_neither_have_they_restored(grouped_file, tmp_path, clock):
+def test_groups_and_tenants_have_no_findings_before_and_after_a_restore(grouped_file, tmp_path, clock):
     assert check(grouped_file._store, bodies=True) == []
     backup(grouped_file._store, tmp_path / "a.backup")
     restore(tmp_path / "a.backup", tmp_path / "new.db")
@@ -99,7 +99,7 @@ def test_groups_and_tenants_have_no_findings_and_neither_have_they_restored(grou
         assert check(restored._store, bodies=True) == []
 
 
-def test_a_dead_letter_before_messages_in_flight_of_its_group_is_no_finding(sqs, clock):
+def test_dead_letter_before_messages_in_flight_of_its_group_is_not_a_finding(sqs, clock):
     """The group waits for them, although its first message is visible."""
     dead = sqs.create_queue("dead.fifo", fifo=True, content_based_deduplication=True)
     queue = sqs.create_queue(
@@ -119,8 +119,8 @@ def test_a_dead_letter_before_messages_in_flight_of_its_group_is_no_finding(sqs,
     assert break_it(sqs, "UPDATE sqs_message_groups SET head_visible_at = head_visible_at + 1") != []
 
 
-def test_time_alone_makes_no_finding(grouped_file, clock):
-    """Delays and timeouts end, messages expire, and nobody has received meanwhile."""
+def test_time_alone_causes_no_finding(grouped_file, clock):
+    """Delays and timeouts end and messages expire, without a receive in between."""
     for seconds in (60, 40, 3600, 400_000):
         clock.advance(seconds)
         assert check(grouped_file._store) == []
@@ -163,7 +163,7 @@ def test_time_alone_makes_no_finding(grouped_file, clock):
         ("DELETE FROM sqs_meta WHERE name = 'secret'", "secret is not of 32 bytes"),
     ],
 )
-def test_each_violation_is_a_line_with_what_to_do(busy_file, statement, said):
+def test_each_violation_is_a_line_with_a_remedy(busy_file, statement, said):
     lines = break_it(busy_file, statement)
     assert [line for line in lines if said in line] != []
     assert all("What to do: " in line and "\n" not in line for line in lines)
@@ -192,19 +192,19 @@ def test_each_violation_is_a_line_with_what_to_do(busy_file, statement, said):
         ("UPDATE sqs_queues SET has_tenants = 0", "queue fair has messages of tenants and is not marked so"),
     ],
 )
-def test_each_violation_of_groups_and_tenants_is_told(grouped_file, statement, said):
+def test_each_violation_of_groups_and_tenants_is_reported(grouped_file, statement, said):
     lines = break_it(grouped_file, statement)
     assert [line for line in lines if said in line] != []
     assert all("What to do: " in line and "\n" not in line for line in lines)
 
 
-def test_a_group_released_within_the_last_minute_elsewhere_is_no_finding(grouped_file):
+def test_a_group_released_by_another_process_just_now_is_not_a_finding(grouped_file):
     statement = "UPDATE sqs_message_groups SET head_visible_at = 1800000062000 WHERE group_id = 'a'"
     assert break_it(grouped_file, statement) == []
 
 
-def test_groups_that_are_being_swept_away_are_no_finding(grouped_file):
-    """Their messages go first."""
+def test_groups_that_upkeep_is_sweeping_are_not_a_finding(grouped_file):
+    """Their messages are deleted first."""
     assert (
         break_it(
             grouped_file,
@@ -215,8 +215,8 @@ def test_groups_that_are_being_swept_away_are_no_finding(grouped_file):
     )
 
 
-def test_the_applications_own_rows_may_refer_to_what_is_not_there(busy_file):
-    """SQLite allows it unless told otherwise, and the rows are not ours."""
+def test_the_applications_own_rows_may_break_their_foreign_keys(busy_file):
+    """SQLite allows it by default, and the rows are not ours."""
     assert (
         break_it(
             busy_file,
@@ -230,7 +230,7 @@ def test_the_applications_own_rows_may_refer_to_what_is_not_there(busy_file):
 
 @pytest.fixture
 def sorted_file(tmp_path):
-    """A file whose application sorts an index by a collation of its own, and keeps queues in it."""
+    """A file whose application sorts an index by its own collation, and keeps queues in the file."""
     path = tmp_path / "shop.db"
     connection = dbapi.connect(str(path))
     connection.create_collation("by_length", lambda one, other: len(one) - len(other))
@@ -244,7 +244,7 @@ def sorted_file(tmp_path):
 
 
 @pytest.mark.parametrize("quick", [False, True])
-def test_an_applications_collation_leaves_the_queues_tables_to_check(sorted_file, quick):
+def test_the_queues_tables_are_checked_despite_an_applications_collation(sorted_file, quick):
     steps = []
     with sqsqlite.connect(sorted_file) as sqs:
         assert check(sqs._store, quick=quick, progress=steps.append) == []
@@ -255,7 +255,7 @@ def test_an_applications_collation_leaves_the_queues_tables_to_check(sorted_file
     ]
 
 
-def test_damage_is_found_beside_an_applications_collation(sorted_file):
+def test_damage_is_found_despite_an_applications_collation(sorted_file):
     with sqsqlite.connect(sorted_file) as sqs:
         page_size, page = (
             rows(sqs, "PRAGMA page_size")[0][0],
@@ -263,7 +263,7 @@ def test_damage_is_found_beside_an_applications_collation(sorted_file):
         )
     with sorted_file.open("r+b") as file:
         file.seek((page - 1) * page_size + 3)
-        file.write(b"\0\0")  # the index has no entries any more
+        file.write(b"\0\0")  # The index has lost its entries.
     with sqsqlite.connect(sorted_file) as sqs:
         findings = check(sqs._store)
     assert "row 1 missing from index sqs_ix_leases_age" in " ".join(finding.what for finding in findings)
@@ -277,7 +277,7 @@ def test_backup_of_a_file_with_an_applications_collation_is_restored(sorted_file
         assert [message.body for message in sqs.queue("orders").receive(10)] == ["a", "b"]
 
 
-def test_damaged_messages_are_found_to_be_set_aside_beside_an_applications_collation(sorted_file):
+def test_damaged_messages_can_be_set_aside_despite_an_applications_collation(sorted_file):
     connection = dbapi.connect(str(sorted_file))
     connection.create_collation("by_length", lambda one, other: len(one) - len(other))
     connection.execute("CREATE TABLE prices (name TEXT COLLATE by_length PRIMARY KEY) WITHOUT ROWID")
@@ -309,7 +309,7 @@ def test_bodies_are_compared_only_on_demand(busy_file):
 
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
 def test_bodies_in_an_adopted_file_of_another_encoding_are_sound(tmp_path, encoding):
-    """SQLite keeps them as the file's owner chose; MD5 is that of the UTF-8."""
+    """SQLite stores them in the encoding that the file's owner chose. MD5 is that of the UTF-8."""
     connection = dbapi.connect(str(tmp_path / "shop.db"))
     connection.execute(f"PRAGMA encoding = '{encoding}'")
     connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
@@ -318,13 +318,13 @@ def test_bodies_in_an_adopted_file_of_another_encoding_are_sound(tmp_path, encod
         sqs.create_queue("orders").send_many(["a fence", "Zaun, grün \U0001f6a7"])
         assert check(sqs._store, bodies=True) == []
         lines = break_it(sqs, "UPDATE sqs_messages SET body = CAST(x'00d8' AS TEXT) WHERE id = 1")
-        # Half of a character in the one encoding, another character in the other.
+        # Half of a character in one encoding, another character in the other.
         assert len(lines) == (encoding == "UTF-16le")
         *_, finding = check(sqs._store, bodies=True)
         assert "message 1: its body does not have the MD5" in finding.what
 
 
-def test_attributes_that_cannot_be_read_are_told(busy_file):
+def test_unreadable_attributes_are_reported(busy_file):
     break_it(busy_file, "UPDATE sqs_messages SET attributes = '{' WHERE attributes IS NOT NULL")
     [finding] = check(busy_file._store)
     assert "its attributes can't be decoded" in finding.what
@@ -332,7 +332,7 @@ def test_attributes_that_cannot_be_read_are_told(busy_file):
 
 
 def test_a_damaged_page_is_found(busy_file, path):
-    """In an index: the tables still read well, a receive might go wrong."""
+    """In an index: the tables can still be read, but a receive might go wrong."""
     with busy_file._store.reading() as connection:
         statement = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqs_ix_leases_age'"
         [page] = connection.execute(statement).fetchone()

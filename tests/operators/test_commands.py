@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator's commands, as typed."""
+"""The operators' commands, as typed."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def bodies(path) -> list[str]:
 
 
 def age(path, version: int) -> None:
-    """Make the file one of another schema version, as far as its number tells."""
+    """Give the file the number of another schema version, and change nothing else."""
     connection = sqlite3.connect(path)
     connection.execute("UPDATE sqs_meta SET number = ? WHERE name = 'schema_version'", (version,))
     connection.commit()
@@ -44,7 +44,7 @@ def age(path, version: int) -> None:
     [["backup", "a"], ["check"], ["dump"], ["db", "current"], ["db", "check"], ["db", "upgrade"]],
     ids=" ".join,
 )
-def test_without_a_file_a_command_says_so_and_makes_none(run, tmp_path, words):
+def test_a_missing_file_is_an_error_and_is_not_created(run, tmp_path, words):
     ran = run(*words)
     assert (ran.code, ran.out) == (1, "")
     assert "NoSuchFile" in ran.err
@@ -58,7 +58,7 @@ class TestBackupAndRestore:
         assert run("restore", "a.backup", "new.db").rows[0]["file"] == "new.db"
         assert bodies(tmp_path / "new.db") == ["one", "two", "three"]
 
-    def test_restore_without_a_path_means_the_one_of_db(self, run, filled, tmp_path):
+    def test_restore_without_a_path_uses_that_of_the_db_option(self, run, filled, tmp_path):
         run("backup", "a.backup")
         refused = run("restore", "a.backup")
         assert (refused.code, "TargetExists" in refused.err) == (1, True)
@@ -99,7 +99,7 @@ class TestDumpAndLoad:
         assert (ran.code, "3 loaded" in ran.err) == (0, True)
         assert bodies(tmp_path / "new.db") == ["one", "two", "three"]
 
-    def test_a_queue_that_is_not_there_is_told_with_those_that_are(self, run, filled):
+    def test_error_about_a_missing_queue_lists_the_existing_ones(self, run, filled):
         refused = run("dump", "orders", "nosuch")
         assert (refused.code, refused.out) == (1, "")
         assert refused.err.startswith("QueueDoesNotExist: nosuch: no such queue in ")
@@ -118,7 +118,7 @@ class TestDumpAndLoad:
         assert run("--db", "new.db", "load", "-", input=dumped.out).code == 0
         assert bodies(tmp_path / "new.db") == ["one", "two", "three"]
 
-    def test_loading_the_same_dump_once_more_says_so(self, run, filled, tmp_path):
+    def test_loading_the_same_dump_again_is_reported(self, run, filled, tmp_path):
         run("dump", "--out", "a.jsonl")
         for _ in range(2):
             ran = run("--db", "new.db", "load", "a.jsonl")
@@ -140,13 +140,13 @@ class TestDumpAndLoad:
         ran = run("--db", "new.db", "load", "-", input="\n".join(lines[:4]))
         assert (ran.code, "BadDump" in ran.err) == (1, True)
 
-    def test_query_takes_a_part_of_a_dump(self, run, filled):
+    def test_query_selects_a_part_of_a_dump(self, run, filled):
         ran = run("dump", "--query", "[?kind=='message'].body")
         assert sorted(json.loads(line) for line in ran.out.splitlines()) == ["one", "three", "two"]
 
 
 class TestDb:
-    def test_current_tells_the_version_and_the_one_needed(self, run, filled):
+    def test_current_prints_the_version_and_the_one_needed(self, run, filled):
         [row] = run("db", "current").rows
         assert (row["version"], row["needed"]) == (schema.SCHEMA_VERSION, schema.SCHEMA_VERSION)
 
@@ -154,7 +154,7 @@ class TestDb:
         ran = run("db", "check")
         assert (ran.code, ran.out) == (0, "")
 
-    def test_check_tells_differences_and_exits_with_1(self, run, filled):
+    def test_check_prints_differences_and_exits_with_1(self, run, filled):
         connection = sqlite3.connect(filled)
         connection.execute("DROP INDEX sqs_ix_leases_age")
         connection.close()

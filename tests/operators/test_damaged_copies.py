@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is damaged, what comes out is an error of ours: no bare error of the driver's, no crash, no hang."""
+"""Any damage ends in an error of ours: never in a bare error of the driver, a crash or a hang."""
 
 import json
 import subprocess
@@ -17,8 +17,8 @@ CHUNK = 50
 
 
 def use(folder: Path, first: int, count: int) -> list[dict]:
-    """Damaged copies used in a process of its own: a line for each."""
-    # A signal would be a negative exit code; a hang ends the program itself, with a traceback.
+    """Use damaged copies in a process of its own. Returns a line for each copy."""
+    # A signal would be a negative exit code. The program ends a hang itself, with a traceback.
     run = subprocess.run(
         [sys.executable, "-m", "tests.operators.damaged_copies", str(folder), str(first), str(count)],
         cwd=ROOT,
@@ -28,12 +28,12 @@ def use(folder: Path, first: int, count: int) -> list[dict]:
     )
     lines = [json.loads(line) for line in run.stdout.splitlines()]
     assert (run.returncode, len(lines)) == (0, count), f"seed {first + len(lines)}: {run.stderr[-4000:]}"
-    assert "Traceback" not in run.stderr, run.stderr[-4000:]  # of a thread
+    assert "Traceback" not in run.stderr, run.stderr[-4000:]  # a traceback of a thread
     return lines
 
 
 def judge(lines: list[dict]) -> Counter:
-    """No error that is not ours; how the copies' damage showed."""
+    """Assert that all errors are ours. Returns how often each showed the damage."""
     wrong = [(line["seed"], line["damage"], line["wrong"][0]) for line in lines if line["wrong"]]
     assert wrong == [], f"{len(wrong)} copies, the first: {wrong[0]}"
     return Counter(kind for line in lines for kind in line["errors"])
@@ -60,5 +60,5 @@ def test_1000_damaged_copies_end_in_errors_of_ours(folder):
         chunks = list(pool.map(lambda first: use(folder, first, CHUNK), range(0, 1000, CHUNK)))
     lines = [line for chunk in chunks for line in chunk]
     assert judge(lines)["Corrupt"] > 0
-    # Those that open and lose no page of bodies give up all they have.
+    # A copy that opens and has lost no page of bodies gives back all its messages.
     assert sum(line["dumped"] >= 150 for line in lines) >= 500

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dump saves of a damaged file: all that can be read, and a line for what can't."""
+"""A dump of a damaged file saves all that can be read, and has a line for each loss."""
 
 import pytest
 
@@ -15,7 +15,7 @@ MESSAGES = 600
 
 
 def saved(sqs) -> tuple[list[str], list[str]]:
-    """Bodies without what fills them up, and what was passed by."""
+    """Bodies without their padding, and the messages that were passed by."""
     told: list[str] = []
     lines = list(dump(sqs._store, (), LOCAL, passed_by=told.append))
     bodies = [line.body.rstrip("x") for line in lines if isinstance(line, DumpedMessage)]
@@ -45,7 +45,7 @@ def leaves(data: bytes, page: int) -> list[int]:
 
 
 def spoil_pages(sqs, path, clock, table: str, places: slice):
-    """Zero some of the pages that a table fills, as they stand in the file, and open it again."""
+    """Zero some of the pages that a table fills, by their place in the file, and open the file again."""
     with sqs._store.reading() as connection:
         statement = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
         [root] = connection.execute(statement, (table,)).fetchone()
@@ -81,7 +81,7 @@ def test_a_whole_message_with_a_damaged_lease_is_saved(sqs, queue, expected):
     assert "message 300 of queue orders is damaged: its lease is damaged" in line
 
 
-def test_what_stands_on_other_pages_of_bodies_is_saved(sqs, queue, expected, path, clock):
+def test_messages_on_undamaged_pages_are_saved(sqs, queue, expected, path, clock):
     with spoil_pages(sqs, path, clock, "sqs_messages", slice(10, 12)) as again:
         bodies, lines = saved(again)
     assert 10 < len(lines) < 60
@@ -99,7 +99,7 @@ def test_messages_whose_leases_cannot_be_read_are_found_by_an_index(sqs, queue, 
     assert all("of sqs_leases can't be read" in line for line in lines)
 
 
-def test_without_any_lease_the_index_alone_leads_to_the_messages(sqs, queue, expected, path, clock):
+def test_without_any_lease_the_index_alone_finds_the_messages(sqs, queue, expected, path, clock):
     with spoil_pages(sqs, path, clock, "sqs_leases", slice(None)) as again:
         bodies, _ = saved(again)
     assert bodies == expected
@@ -145,8 +145,8 @@ def test_the_command_names_what_is_missing_and_exits_with_4(sqs, queue, path, tm
         "UPDATE sqs_queue_counts SET messages = -5",
     ],
 )
-def test_what_load_would_refuse_is_none_of_the_lines(sqs, tmp_path, clock, statement):
-    """One such line would keep all behind it out of the new file."""
+def test_dump_writes_no_line_that_load_would_refuse(sqs, tmp_path, clock, statement):
+    """Such a line would keep all later lines out of the new file."""
     queue = sqs.create_queue("steps.fifo", fifo=True, tags={"team": "a"})
     queue.send_many(
         [{"body": str(place), "group_id": "g", "deduplication_id": f"d{place}"} for place in range(1, 6)]
@@ -168,10 +168,10 @@ def test_what_load_would_refuse_is_none_of_the_lines(sqs, tmp_path, clock, state
         ("UPDATE sqs_queues SET fifo = 0 WHERE name = 'steps.fifo'", "FIFO"),
     ],
 )
-def test_a_queue_whose_type_contradicts_its_name_is_dumped_as_it_is_called(
+def test_a_queue_whose_type_contradicts_its_name_is_dumped_by_its_name(
     sqs, queue, tmp_path, clock, statement, kind
 ):
-    """Under that name `load` makes no other, and would refuse the whole dump."""
+    """Under that name `load` creates no other type, and would refuse the whole dump."""
     queue.send("one")
     sqs.create_queue("steps.fifo", fifo=True).send("two", group_id="g", deduplication_id="d")
     with sqs.transaction() as connection:

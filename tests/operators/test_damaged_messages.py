@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One damaged message: receives pass it by and say so, its queue goes on, and nothing healthy waits behind it."""
+"""A damaged message: receives skip it and report it, its queue continues, and no healthy message waits for it."""
 
 import logging
 
@@ -28,7 +28,7 @@ def damage(sqs, statement: str, row_id: int) -> None:
 
 
 def drain(queue, number: int, **options) -> list[str]:
-    """Bodies, in order, as a consumer that stops at an empty receive gets and deletes them."""
+    """Bodies in order, as a consumer that stops at an empty receive gets and deletes them."""
     bodies = []
     while messages := queue.receive(number, **options):
         for message in messages:
@@ -39,8 +39,8 @@ def drain(queue, number: int, **options) -> list[str]:
 
 @pytest.mark.parametrize("number", [1, 10])
 @pytest.mark.parametrize("statement", DAMAGES.values(), ids=DAMAGES)
-def test_all_healthy_messages_are_received_beside_a_damaged_one(sqs, queue, statement, number, caplog):
-    """Of 99, 98; a log tells of the other, which stays in flight until its timeout ends."""
+def test_all_healthy_messages_are_received_despite_a_damaged_one(sqs, queue, statement, number, caplog):
+    """98 of 99. The log reports the other, which stays in flight until its timeout ends."""
     queue.send_many([str(place) for place in range(99)])
     damage(sqs, statement, 5)
     assert drain(queue, number) == [str(place) for place in range(99) if place != 4]
@@ -52,7 +52,7 @@ def test_all_healthy_messages_are_received_beside_a_damaged_one(sqs, queue, stat
     assert (stats.visible, stats.in_flight, stats.received) == (0, 1, 99)
 
 
-def test_a_damaged_message_comes_back_after_its_timeout_and_is_passed_by_again(sqs, queue, clock, caplog):
+def test_a_damaged_message_is_skipped_again_after_its_timeout(sqs, queue, clock, caplog):
     queue.send_many(["one", "two"])
     damage(sqs, BROKEN, 1)
     assert drain(queue, 10, visibility_timeout=5) == ["two"]
@@ -85,7 +85,7 @@ def test_a_damaged_message_ends_in_the_dead_letter_queue(sqs, clock, fifo, state
 
 
 def test_a_thousand_damaged_messages_do_not_hide_the_one_behind_them(sqs, queue, caplog):
-    """A claim passes by a thousand of them; the receive goes on with the next ones at once."""
+    """A claim skips a thousand of them, and the receive continues at once with the next ones."""
     queue.send_many([str(place) for place in range(1_050)])
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 1050")
@@ -93,13 +93,13 @@ def test_a_thousand_damaged_messages_do_not_hide_the_one_behind_them(sqs, queue,
     assert len(caplog.records) == 1_049
 
 
-def test_without_a_timeout_damaged_messages_are_passed_by_too(sqs, queue, caplog):
+def test_receives_without_a_timeout_skip_damaged_messages_too(sqs, queue, caplog):
     queue.send_many(["one", "two"])
     damage(sqs, BROKEN, 1)
     assert [message.body for message in queue.receive(visibility_timeout=0)] == ["two"]
 
 
-def test_without_a_timeout_a_thousand_damaged_messages_hide_nothing_either(sqs, queue, caplog):
+def test_receives_without_a_timeout_skip_a_thousand_damaged_messages(sqs, queue, caplog):
     queue.send_many([str(place) for place in range(1_050)])
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 1050")
@@ -107,8 +107,8 @@ def test_without_a_timeout_a_thousand_damaged_messages_hide_nothing_either(sqs, 
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_a_long_poll_without_a_timeout_sleeps_beside_a_damaged_message(sqs, clock, fifo, caplog):
-    """It does not claim the message over and over, for as long as it waits."""
+def test_a_long_poll_without_a_timeout_sleeps_despite_a_damaged_message(sqs, clock, fifo, caplog):
+    """It does not claim the same message over and over while it waits."""
     queue = sqs.create_queue("q.fifo" if fifo else "q", fifo=fifo)
     queue.send("one", **({"group_id": "g", "deduplication_id": "one"} if fifo else {}))
     damage(sqs, BROKEN, 1)
@@ -118,7 +118,7 @@ def test_a_long_poll_without_a_timeout_sleeps_beside_a_damaged_message(sqs, cloc
     assert poll.outcome() == []
 
 
-def test_attributes_that_nobody_asked_for_damage_nothing(sqs, queue, caplog):
+def test_damage_in_attributes_that_were_not_requested_is_harmless(sqs, queue, caplog):
     queue.send("one", attributes={"a": 1})
     damage(sqs, DAMAGES["attributes are not JSON"], 1)
     answer = sqs.client.receive_message(QueueUrl=queue.url)
@@ -126,8 +126,8 @@ def test_attributes_that_nobody_asked_for_damage_nothing(sqs, queue, caplog):
     assert caplog.records == []
 
 
-def test_a_tenants_damaged_message_comes_back_like_any_other(sqs, queue, clock, caplog):
-    """Its group can't be read when it draws its next turn."""
+def test_a_tenants_damaged_message_returns_like_any_other(sqs, queue, clock, caplog):
+    """Its group cannot be read when the message draws its next turn."""
     queue.send_many([{"body": str(place), "group_id": "tenant"} for place in range(3)])
     damage(sqs, DAMAGES["group is not UTF-8"], 1)
     damage(sqs, DAMAGES["row is missing"], 2)
@@ -146,7 +146,7 @@ def groups(sqs):
 
 @pytest.mark.parametrize("number", [1, 10])
 def test_a_group_waits_behind_its_damaged_message_and_others_go_on(sqs, groups, clock, number, caplog):
-    """Nothing of the group is handed out before its turn, and nothing that waits is counted as received."""
+    """No message of the group is handed out before its turn, and no waiting one is counted as received."""
     damage(sqs, BROKEN, 3)  # a1
     assert sorted(drain(groups, number)) == ["a0", "b0", "b1", "b2", "b3"]
     clock.advance(30)
@@ -165,7 +165,7 @@ def test_a_repeated_receive_of_a_damaged_message_names_it(sqs, groups):
         sqs.client.receive_message(**attempt)
 
 
-def test_inside_the_callers_transaction_it_is_told_after_the_commit(sqs, queue, caplog):
+def test_damage_found_in_the_callers_transaction_is_logged_after_the_commit(sqs, queue, caplog):
     queue.send_many(["one", "two"])
     damage(sqs, BROKEN, 1)
     with sqs.transaction():
@@ -175,7 +175,7 @@ def test_inside_the_callers_transaction_it_is_told_after_the_commit(sqs, queue, 
 
 
 @pytest.mark.parametrize("statement", DAMAGES.values(), ids=DAMAGES)
-def test_looking_at_messages_passes_a_damaged_one_by(sqs, queue, path, statement, caplog):
+def test_peek_skips_a_damaged_message(sqs, queue, path, statement, caplog):
     queue.send_many([str(place) for place in range(9)])
     damage(sqs, statement, 5)
     healthy = [str(place) for place in range(9) if place != 4]
@@ -186,7 +186,7 @@ def test_looking_at_messages_passes_a_damaged_one_by(sqs, queue, path, statement
     assert lines == set() or all("message 5 of queue orders is damaged" in one for one in lines)
 
 
-def test_following_goes_on_behind_a_whole_page_of_damaged_messages(sqs, queue, caplog):
+def test_follow_continues_after_a_whole_page_of_damaged_messages(sqs, queue, caplog):
     queue.send_many([str(place) for place in range(501)])
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 501")
@@ -195,8 +195,8 @@ def test_following_goes_on_behind_a_whole_page_of_damaged_messages(sqs, queue, c
 
 @pytest.mark.parametrize("fifo", [False, True])
 @pytest.mark.parametrize("statement", DAMAGES.values(), ids=DAMAGES)
-def test_a_move_task_ends_beside_a_damaged_message(sqs, clock, fifo, statement, caplog):
-    """It moves the healthy ones. A message of no known group stays where it is, on a FIFO queue."""
+def test_a_move_task_ends_despite_a_damaged_message(sqs, clock, fifo, statement, caplog):
+    """It moves the healthy ones. On a FIFO queue, a message of an unknown group stays where it is."""
     suffix = ".fifo" * fifo
     dead = sqs.create_queue(f"dead{suffix}", fifo=fifo)
     queue = sqs.create_queue(f"q{suffix}", fifo=fifo, dead_letter_queue=dead, max_receive_count=1)
@@ -219,8 +219,8 @@ def test_a_move_task_ends_beside_a_damaged_message(sqs, clock, fifo, statement, 
     assert all(str(found).startswith(("message ", "lease ")) for found in check(sqs._store))
 
 
-def test_a_sound_file_is_looked_through_once_for_an_odd_error(sqs, queue, monkeypatch):
-    """A bug of ours, say: the whole file is read, however large it is."""
+def test_a_sound_file_is_searched_for_damage_once_after_an_unknown_error(sqs, queue, monkeypatch):
+    """A bug of ours, for example: the whole file is read, however large it is."""
     looks = []
     look = store_damage._damage
     monkeypatch.setattr(store_damage, "_damage", lambda connection: looks.append(look(connection)))
@@ -229,8 +229,8 @@ def test_a_sound_file_is_looked_through_once_for_an_odd_error(sqs, queue, monkey
     assert looks == [None]
 
 
-def test_damage_that_is_mended_meanwhile_is_told_by_those_who_met_it(sqs, queue):
-    """Upkeep sweeps odd rows away like others: what an operation saw stands in its own snapshot."""
+def test_damage_removed_meanwhile_is_reported_by_the_operation_that_saw_it(sqs, queue):
+    """Upkeep sweeps odd rows away like any others: the rows that an operation saw exist in its own snapshot."""
     queue.send("one")
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_queue_counts SET messages = 7")

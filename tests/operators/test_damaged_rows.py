@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that break their schema make an operation fail: with a name for it, and only where the file is damaged."""
+"""Rows that break their schema make an operation fail: the error names the damage, but only if the file is damaged."""
 
 import contextlib
 
@@ -34,7 +34,7 @@ def damage(sqs, *statements: str) -> None:
         ("UPDATE sqs_queues SET policy = CAST(x'ff' AS TEXT)", lambda queue: queue.attributes),
     ],
 )
-def test_an_operation_that_fails_does_so_with_an_error_of_ours(sqs, statement, step):
+def test_an_operation_on_damaged_rows_raises_an_error_of_ours(sqs, statement, step):
     queue = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
     queue.send_many([{"body": str(place), "group_id": "g"} for place in range(3)])
     damage(sqs, statement)
@@ -42,7 +42,7 @@ def test_an_operation_that_fails_does_so_with_an_error_of_ours(sqs, statement, s
         step(queue)
 
 
-def test_a_missing_table_of_row_ids_is_told_by_check(sqs, queue, path):
+def test_check_reports_a_missing_table_of_row_ids(sqs, queue, path):
     """SQLite's own checks do not miss it."""
     queue.send("one")
     sqs.close()
@@ -54,8 +54,8 @@ def test_a_missing_table_of_row_ids_is_told_by_check(sqs, queue, path):
         check(again._store)
 
 
-def test_a_bug_of_ours_in_a_sound_file_stays_what_it_is(sqs, queue):
-    """Nobody is to restore a backup because of it."""
+def test_a_bug_of_ours_in_a_sound_file_is_not_reported_as_damage(sqs, queue):
+    """A user must not restore a backup because of it."""
     store: Store = sqs._store
 
     def bug(tx):
@@ -115,7 +115,7 @@ def test_a_file_whose_move_tasks_cannot_be_read_opens(sqs, queue, path):
     ["x'ff'", "CAST(x'ff' AS TEXT)"],
 )
 def test_a_reports_snapshot_of_a_damaged_file_names_the_damage(sqs, queue, path, tmp_path, value):
-    """A value that its STRICT table does not allow, and that the snapshot's does not either."""
+    """A value that neither its STRICT table nor that of the snapshot allows."""
     queue.send("one")
     sqs.close()
     connection = dbapi.connect(str(path), isolation_level=None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dump writes, load takes in: everything about each message, each message once."""
+"""`load` restores what `dump` wrote: everything about each message, each message once."""
 
 import json
 import signal
@@ -64,7 +64,7 @@ def lines_of(sqs, *queues: str) -> list[bytes]:
 
 
 def objects(lines) -> list[dict]:
-    """Without what is another in each dump."""
+    """The lines without the members that differ in each dump."""
     return [
         {name: value for name, value in json.loads(line).items() if name not in ("dump_id", "dumped_at")}
         for line in lines
@@ -105,8 +105,8 @@ def test_a_dump_has_a_line_for_each_queue_and_message(full):
     assert typed["attributes"]["b"] == {"BinaryValue": "AP8=", "DataType": "Binary"}
 
 
-def test_a_dump_keeps_a_policy_of_more_values_than_are_taken_by_now(sqs, path, clock):
-    """Without its Deny the loaded queue would be open to those whom it kept out."""
+def test_a_dump_keeps_a_policy_larger_than_the_present_limit(sqs, path, clock):
+    """Without its Deny the loaded queue would be open to the users that it kept out."""
     resources = [f"arn:aws:sqs:*:*:{number}" for number in range(60)]
     statement = {"Effect": "Deny", "Principal": "*", "Action": "*", "NotResource": resources}
     attributes = {"Policy": json.dumps({"Statement": statement})}
@@ -130,7 +130,7 @@ def test_dumping_some_queues_leaves_the_others_out(full):
     assert [line["name"] for line in found if line["kind"] == "queue"] == ["orders"]
 
 
-def test_dumping_a_queue_that_there_is_not_is_told(full):
+def test_dumping_a_missing_queue_is_an_error(full):
     with pytest.raises(errors.QueueDoesNotExist):
         lines_of(full, "none")
 
@@ -142,7 +142,7 @@ def test_a_dump_changes_nothing(full):
 
 
 def test_a_dump_is_one_instant(full):
-    """What is sent, deleted or moved while it is written is not half in it."""
+    """A message sent, deleted or moved while the dump is written is not half in it."""
     lines = dump(full._store, (), LOCAL)
     first = [next(lines) for _ in range(4)]
     full.queue("orders").send("afterwards")
@@ -152,15 +152,15 @@ def test_a_dump_is_one_instant(full):
     assert (len(first) + len(rest), rest[-1].messages) == (9, 5)
 
 
-def test_messages_in_flight_are_receivable_where_they_are_loaded(full, other):
+def test_messages_in_flight_are_receivable_after_the_load(full, other):
     take_in(other, lines_of(full))
     found = {message.body: message.receive_count for message in other.queue("dead").receive(10)}
     assert found == {"exhausted": 2}
     assert "held" in bodies(other.queue("orders"))
 
 
-def test_a_loaded_message_is_as_exhausted_as_it_was(full, other, clock):
-    """`held` was received once of once: where it is loaded, its next receive moves it."""
+def test_a_loaded_message_keeps_its_receive_count(full, other, clock):
+    """`held` was received once of once: the next receive in the new file moves it."""
     take_in(other, lines_of(full))
     assert "held" not in [message.body for message in other.queue("orders").receive(10)]
     assert "held" in bodies(other.queue("dead"))
@@ -173,7 +173,7 @@ def test_a_loaded_message_keeps_its_delay(full, other, clock):
     assert "late" in bodies(other.queue("orders"))
 
 
-def test_a_receive_tells_a_loaded_dead_letters_source(full, other):
+def test_a_receive_shows_a_loaded_dead_letters_source(full, other):
     take_in(other, lines_of(full))
     response = other.client.receive_message(QueueUrl="dead", MessageSystemAttributeNames=["All"])
     assert response["Messages"][0]["Attributes"]["DeadLetterQueueSourceArn"].endswith(":orders")
@@ -212,7 +212,7 @@ def test_a_dead_letter_is_dumped_with_its_earlier_moves(chained):
 
 
 @pytest.mark.parametrize("odd", ["[[", "5", "[]", "[[1, 2, 3, 4]]"])
-def test_earlier_moves_that_cannot_be_read_keep_no_message(chained, other, odd, caplog):
+def test_unreadable_earlier_moves_do_not_hold_a_message_back(chained, other, odd, caplog):
     """Told, it is dumped without its past; redriven, it comes back without one."""
     with chained.transaction() as connection:
         connection.execute("UPDATE sqs_dead_letters SET earlier = ?", (odd,))
@@ -222,7 +222,7 @@ def test_earlier_moves_that_cannot_be_read_keep_no_message(chained, other, odd, 
     take_in(other, lines)
     assert bodies(other.queue("graves")) == ["unlucky"]
     assert chained.queue("graves").start_move_task().wait(20).status == "COMPLETED"
-    # Told by the thread that moves, behind its commit.
+    # The thread that moves logs it after its commit.
     until(lambda: "where it died before can't be read" in caplog.text)
     assert chained.queue("failed").receive()[0].dead_letter_source_arn is None
 
@@ -270,7 +270,7 @@ def test_a_loaded_fifo_queue_dumps_the_same_but_for_its_sequence_numbers(grouped
     assert check(other._store, bodies=True) == []
 
 
-def test_groups_are_in_order_and_block_where_they_are_loaded(grouped, other):
+def test_loaded_groups_are_in_order_and_block(grouped, other):
     take_in(other, lines_of(grouped))
     queue = other.queue("orders.fifo")
     [first] = queue.receive()
@@ -296,8 +296,8 @@ def test_loaded_messages_keep_their_deduplication_ids_and_get_greater_sequence_n
         assert int(message.sequence_number) > 10**19 + row["sequence"]
 
 
-def test_what_is_sent_after_a_load_has_a_greater_sequence_number_still(grouped, other):
-    """Than those that the messages had in the other file, however few were loaded."""
+def test_sends_after_a_load_get_greater_sequence_numbers(grouped, other):
+    """Greater than in the other file too, however few messages were loaded."""
     lines = [line for line in lines_of(grouped) if b'"y0"' not in line]
     lines[-1] = lines[-1].replace(b"7", b"6")
     highest = max(json.loads(line).get("sequence", 0) for line in lines)
@@ -309,7 +309,7 @@ def test_what_is_sent_after_a_load_has_a_greater_sequence_number_still(grouped, 
     assert int(min(loaded)) > 10**19 + highest
 
 
-def test_what_is_loaded_into_a_group_in_flight_waits_behind_it(grouped, other):
+def test_messages_loaded_into_a_group_in_flight_wait_behind_it(grouped, other):
     queue = other.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
     queue.send("first", group_id="y")
     [held] = queue.receive(visibility_timeout=600)
@@ -336,7 +336,7 @@ def test_a_loaded_group_waits_for_the_delay_of_its_first_message(sqs, other, clo
 
 
 def test_a_repeated_load_of_a_fifo_queue_stores_duplicates(grouped, other):
-    """Deduplication is for sends: what was dumped is stored, whatever its deduplication id."""
+    """Deduplication applies to sends: dumped messages are stored whatever their deduplication ids."""
     take_in(other, lines_of(grouped, "orders.fifo"))
     take_in(other, lines_of(grouped, "orders.fifo"), renew=True)
     assert len(other.queue("orders.fifo")) == 12
@@ -345,7 +345,7 @@ def test_a_repeated_load_of_a_fifo_queue_stores_duplicates(grouped, other):
 
 @pytest.fixture
 def remembering(sqs, clock):
-    """Two messages were sent, a second apart; the first was deleted, and nothing is left of it but the memory."""
+    """Two messages were sent a second apart. The first was deleted, and only its deduplication id remains."""
     queue = sqs.create_queue("orders.fifo", fifo=True)
     first = queue.send("first", group_id="g", deduplication_id="1")
     queue.receive()[0].delete()
@@ -358,7 +358,7 @@ def send_again(sqs, deduplication_id):
     return sqs.queue("orders.fifo").send("again", group_id="g", deduplication_id=deduplication_id)
 
 
-def test_what_was_sent_within_five_minutes_is_a_duplicate_where_it_is_loaded(sqs, remembering, other, clock):
+def test_deduplication_ids_of_the_last_five_minutes_hold_after_a_load(sqs, remembering, other, clock):
     take_in(other, lines_of(sqs))
     for deduplication_id, original in remembering.items():
         again = send_again(other, deduplication_id)
@@ -372,7 +372,7 @@ def test_what_was_sent_within_five_minutes_is_a_duplicate_where_it_is_loaded(sqs
     assert check(other._store, bodies=True) == []
 
 
-def test_what_is_over_when_it_is_loaded_is_not_remembered(sqs, remembering, other, clock):
+def test_expired_deduplication_ids_are_not_loaded(sqs, remembering, other, clock):
     lines = lines_of(sqs)
     clock.advance(299)
     take_in(other, lines)
@@ -380,7 +380,7 @@ def test_what_is_over_when_it_is_loaded_is_not_remembered(sqs, remembering, othe
     assert send_again(other, "2").message_id == remembering["2"].message_id
 
 
-def test_a_clock_that_was_ahead_makes_a_memory_of_five_minutes(sqs, remembering, tmp_path, clock):
+def test_deduplication_ids_of_a_clock_that_was_ahead_last_five_minutes(sqs, remembering, tmp_path, clock):
     behind = sqsqlite.ManualClock(clock.now_ms() - 86_400_000)
     with sqsqlite.connect(tmp_path / "behind.db", clock=behind) as other:
         take_in(other, lines_of(sqs))
@@ -390,20 +390,20 @@ def test_a_clock_that_was_ahead_makes_a_memory_of_five_minutes(sqs, remembering,
         assert send_again(other, "1").message_id != remembering["1"].message_id
 
 
-def test_renewed_messages_are_nobodys_duplicates(sqs, remembering, other):
+def test_renewed_messages_are_not_duplicates(sqs, remembering, other):
     take_in(other, lines_of(sqs), renew=True)
     assert send_again(other, "1").message_id != remembering["1"].message_id
 
 
-def test_a_memory_of_the_files_own_stays(sqs, remembering, other):
+def test_a_load_keeps_the_files_own_deduplication_ids(sqs, remembering, other):
     other.create_queue("orders.fifo", fifo=True)
     own = send_again(other, "1")
     take_in(other, lines_of(sqs))
     assert send_again(other, "1").message_id == own.message_id
 
 
-def test_nothing_is_remembered_of_messages_that_are_not_loaded(sqs, remembering, other):
-    """The memory comes last: a sender who repeats what is not in the file must not be told that it is."""
+def test_deduplication_ids_of_messages_that_were_not_loaded_are_left_out(sqs, remembering, other):
+    """Ids come last in a dump: the answer to a repeated send must not claim a message that is not in the file."""
     lines = lines_of(sqs)
     with pytest.raises(errors.BadDump):
         take_in(other, [*lines[:3], b"{}", *lines[3:]])
@@ -425,7 +425,7 @@ def test_a_dump_of_the_first_format_is_loaded(sqs, remembering, other):
         ({"kind": "queue"}, "line 4"),
     ],
 )
-def test_a_memory_that_is_none_is_refused_with_its_line(sqs, remembering, other, members, said):
+def test_a_malformed_deduplication_line_is_refused_with_its_number(sqs, remembering, other, members, said):
     sqs.create_queue("plain")
     lines = [line for line in lines_of(sqs) if b'"kind":"message"' not in line]
     with pytest.raises(errors.BadDump, match=said):
@@ -451,7 +451,7 @@ def test_loaded_tenants_take_turns(sqs, other):
     assert [message.body for message in loaded.receive(2)] == ["noisy 1", "later"]
 
 
-def test_a_loaded_tenants_delayed_message_takes_its_turn_when_it_comes(sqs, other, clock):
+def test_a_loaded_tenants_delayed_message_takes_its_turn_after_the_delay(sqs, other, clock):
     sqs.create_queue("shared").send("late", group_id="tenant", delay=60)
     take_in(other, lines_of(sqs))
     loaded = other.queue("shared")
@@ -471,14 +471,14 @@ def test_a_message_without_a_group_is_refused_by_a_fifo_queue(grouped, other):
         take_in(other, [*lines[:place], msgspec.json.encode(row), *lines[place + 1 :]])
 
 
-def test_what_is_beyond_its_retention_by_now_is_left_out_and_counted(full, other, clock):
+def test_messages_expired_since_the_dump_are_left_out_and_counted(full, other, clock):
     lines = lines_of(full)
-    clock.advance(86_400)  # the retention of `dead`
+    clock.advance(86_400)  # The retention of `dead`.
     done = take_in(other, lines)
     assert (done.messages, done.expired, len(other.queue("dead"))) == (4, 1, 0)
 
 
-def test_renewed_messages_are_as_if_sent_now(full, other, clock):
+def test_renewed_messages_count_as_sent_now(full, other, clock):
     lines = lines_of(full)
     clock.advance(86_400)
     assert take_in(other, lines, renew=True).messages == 5
@@ -508,15 +508,15 @@ def test_a_redrive_policy_without_its_queue_is_a_warning(full, other):
     assert len(other.queue("orders")) == 4
 
 
-def test_loading_a_dump_once_more_does_nothing(full, other):
-    """Also into the file it came from, once it was loaded there."""
+def test_loading_a_dump_a_second_time_does_nothing(full, other):
+    """Also into the file that it came from, once it was loaded there."""
     lines = lines_of(full)
     take_in(other, lines)
     done = take_in(other, lines)
     assert (done.messages, done.before, len(other.queue("orders"))) == (0, 5, 4)
 
 
-def test_again_loads_it_all_once_more(full, other):
+def test_option_again_loads_everything_once_more(full, other):
     lines = lines_of(full)
     take_in(other, lines)
     done = take_in(other, lines, again=True)
@@ -530,11 +530,11 @@ def test_a_purged_queue_is_filled_again_in_its_own_file(full):
     assert objects(lines_of(full, "orders")) == objects(lines)
 
 
-def test_a_load_that_was_killed_goes_on_where_it_was(sqs, tmp_path):
+def test_a_killed_load_continues_where_it_ended(sqs, tmp_path):
     queue = sqs.create_queue("orders")
     queue.send_many([f"{number}" for number in range(55)])
     (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines_of(sqs)))
-    # The clock of the process is the real one, and the messages' is far ahead of it: they count as sent then.
+    # The process has the real clock, and the clock of the messages is far ahead: they count as sent then.
     run = subprocess.run(
         [sys.executable, "-c", KILLED, tmp_path / "new.db", tmp_path / "a.jsonl"], timeout=600, check=False
     )
@@ -547,7 +547,7 @@ def test_a_load_that_was_killed_goes_on_where_it_was(sqs, tmp_path):
         assert check(new._store, bodies=True) == []
 
 
-def test_a_bad_line_keeps_what_stands_before_and_names_itself(sqs, other, monkeypatch):
+def test_error_in_a_line_names_it_and_keeps_the_lines_before(sqs, other, monkeypatch):
     monkeypatch.setattr(load, "BATCH_MESSAGES", 2)
     sqs.create_queue("orders").send_many(["0", "1", "2", "3", "4"])
     lines = lines_of(sqs)
@@ -559,7 +559,7 @@ def test_a_bad_line_keeps_what_stands_before_and_names_itself(sqs, other, monkey
 
 
 @pytest.mark.parametrize("cut", [0, 1, 3, 5])
-def test_a_dump_that_was_cut_off_is_told(full, other, cut):
+def test_a_truncated_dump_is_an_error(full, other, cut):
     with pytest.raises(errors.BadDump, match="cut off"):
         take_in(other, lines_of(full)[:cut])
 
@@ -589,26 +589,26 @@ def test_a_dump_that_was_cut_off_is_told(full, other, cut):
         (7, {"kind": "end", "messages": 4}, "line 9: stands after the end"),
     ],
 )
-def test_a_line_that_is_none_of_a_dump_is_refused_with_its_number(full, other, number, members, said):
+def test_a_line_that_is_not_of_a_dump_is_refused_with_its_number(full, other, number, members, said):
     with pytest.raises(errors.BadDump, match=said):
         take_in(other, changed(lines_of(full), number, **members))
 
 
 @pytest.mark.parametrize("text", ["hello", "[]", "\udc80", b"\xff", '{"kind": "dump"'])
-def test_what_is_no_dump_is_refused_and_makes_no_queue(other, text):
+def test_a_file_that_is_not_a_dump_is_refused_and_creates_no_queue(other, text):
     with pytest.raises(errors.BadDump, match="line 1"):
         take_in(other, [text])
     assert other.queues() == []
 
 
-def test_a_queue_that_is_not_allowed_is_refused_by_name_and_none_is_made(full, other):
+def test_an_invalid_queue_is_named_and_no_queue_is_created(full, other):
     lines = changed(lines_of(full), 2, attributes={"VisibilityTimeout": "99999"})
     with pytest.raises(errors.InvalidAttributeValue, match="queue orders"):
         take_in(other, lines)
     assert other.queues() == []
 
 
-def test_messages_of_lifted_limits_are_refused_where_the_limits_hold(tmp_path, other, clock):
+def test_messages_beyond_the_limits_are_refused_where_the_limits_hold(tmp_path, other, clock):
     with sqsqlite.connect(tmp_path / "native.db", limits="native", clock=clock) as native:
         queue = native.create_queue("orders", maximum_message_size=2_000_000)
         queue.send("x" * 1_500_000)
@@ -617,7 +617,7 @@ def test_messages_of_lifted_limits_are_refused_where_the_limits_hold(tmp_path, o
         take_in(other, lines)
 
 
-def test_progress_is_told_after_each_commit(sqs, other, monkeypatch):
+def test_progress_is_reported_after_each_commit(sqs, other, monkeypatch):
     monkeypatch.setattr(load, "BATCH_MESSAGES", 2)
     sqs.create_queue("orders").send_many(["0", "1", "2", "3", "4"])
     told = []

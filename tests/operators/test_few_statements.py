@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many statements a look at many queues runs: each takes a lock on the file's index of snapshots."""
+"""How many statements a look at many queues runs: each locks the file's index of snapshots."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def sqs(tmp_path, clock):
 
 @pytest.fixture
 def statements(sqs):
-    """What runs on the connection that reads go by, from the first read on."""
+    """The statements on the connection for reads, from the first read on."""
     sqs.queues()
     run = []
     with sqs._store.file.readers.lent() as connection:
@@ -37,7 +37,7 @@ def test_all_queues_are_listed_by_one_statement(sqs, statements):
     assert len(statements) == 3  # begin, select, rollback
 
 
-def test_queues_are_listed_by_the_beginning_of_their_names(sqs):
+def test_queues_are_listed_by_prefix_in_one_statement(sqs):
     for name in ("a", "ab", "abc", "b"):
         sqs.create_queue(name)
     assert [queue.name for queue in sqs.queues("ab")] == ["ab", "abc"]
@@ -55,7 +55,7 @@ def test_a_queue_is_counted_by_one_statement(sqs, statements):
 
 @pytest.fixture
 def many(sqs, clock):
-    """Fifteen queues of every kind, each with messages in some states; of two all has expired."""
+    """Fifteen queues of every kind, each with messages in some states. In two queues all messages have expired."""
     for number in range(3):
         dead = sqs.create_queue(f"dead{number}")
         failing = sqs.create_queue(f"failing{number}", dead_letter_queue=dead, max_receive_count=1)
@@ -82,9 +82,9 @@ def test_all_queues_are_measured_by_a_few_statements(sqs, many, statements, look
     found = getattr(sqs, look)()
     assert len(found) == 15
     run = len(statements)
-    # Begin and rollback; two of the queues hold what has expired, and each of these is counted by itself.
+    # Begin and rollback; two of the queues hold expired messages, and each of these is counted by itself.
     assert run <= most + 4
-    # The same as each queue alone is told.
+    # Each queue alone has the same numbers.
     assert [one for queue in found for one in getattr(sqs, look)(queue.name)] == found
 
 

@@ -51,7 +51,7 @@ COMMIT = "0123456789012345678901234567890123456789"
         ),
     ],
 )
-def test_an_extra_comes_from_where_the_package_came_from(monkeypatch, recorded, command):
+def test_hint_for_an_extra_installs_from_the_source_of_the_package(monkeypatch, recorded, command):
     text = None if recorded is None else json.dumps(recorded)
     monkeypatch.setattr(installed, "distribution", lambda _: SimpleNamespace(read_text=lambda _: text))
     assert installed.install_command("spark") == command
@@ -65,8 +65,8 @@ def test_a_checkout_that_is_not_installed_names_itself(monkeypatch):
     assert installed.install_command("serve") == f"pip install -e '{ROOT}[serve]'"
 
 
-def test_every_hint_asks_for_the_command():
-    """No module says `pip install 'sqsqlite[...]'` by itself."""
+def test_every_hint_gets_its_command_from_one_function():
+    """No module contains `pip install 'sqsqlite[...]'` itself."""
     own = ROOT / "sqsqlite" / "operators" / "installed.py"
     modules = [path for folder in ("sqsqlite", "cli") for path in (ROOT / folder).rglob("*.py")]
     assert [str(path) for path in modules if path != own and "sqsqlite[" in path.read_text()] == []

@@ -37,7 +37,7 @@ def group(name, *bodies):
 
 
 def quiet(queue):
-    """(noisy groups, then of the others: visible, in flight, delayed, age)."""
+    """(noisy groups; then, of the others: visible, in flight, delayed, age)."""
     found = queue.metrics()
     return (
         found.approximate_number_of_noisy_groups,
@@ -62,7 +62,7 @@ def age(queue):
     return queue.metrics().approximate_age_of_oldest_message
 
 
-def test_they_have_cloudwatchs_names(queue, fifo):
+def test_metrics_have_cloudwatchs_names(queue, fifo):
     assert queue.metrics().cloudwatch().keys() == EVERY_QUEUE | STANDARD_ONLY
     assert fifo.metrics().cloudwatch().keys() == EVERY_QUEUE | FIFO_ONLY
     assert set(fifo.metrics().cloudwatch().values()) == {0}
@@ -98,7 +98,7 @@ def test_an_age_is_never_negative(sqs, queue):
     assert age(queue) == 0
 
 
-def test_what_is_beyond_its_retention_counts_no_more(sqs, clock):
+def test_expired_messages_are_not_counted(sqs, clock):
     queue = sqs.create_queue("short", message_retention_period=60)
     queue.send("old")
     clock.advance(59)
@@ -126,7 +126,7 @@ def test_in_a_dead_letter_queue_the_age_counts_from_the_move(dead):
 
 
 def test_a_message_that_fails_again_and_again_is_the_oldest_until_it_dies(sqs, clock):
-    """It keeps its place here, so it keeps its age; a dead-letter queue takes both away."""
+    """It keeps its place in the queue, so it keeps its age. A dead-letter queue ends both."""
     dead = sqs.create_queue("dead")
     queue = sqs.create_queue("failing", dead_letter_queue=dead, max_receive_count=5)
     queue.send("poison")
@@ -139,7 +139,7 @@ def test_a_message_that_fails_again_and_again_is_the_oldest_until_it_dies(sqs, c
     assert (age(queue), age(dead)) == (0, 0)
 
 
-def test_what_was_sent_to_a_dead_letter_queue_itself_counts_from_its_send(sqs, dead, clock):
+def test_age_of_a_message_sent_to_a_dead_letter_queue_counts_from_its_send(sqs, dead, clock):
     dead.send("by hand")
     clock.advance(1)
     assert age(dead) == 41.0
@@ -148,7 +148,7 @@ def test_what_was_sent_to_a_dead_letter_queue_itself_counts_from_its_send(sqs, d
     assert age(dead) == 1.0
 
 
-def test_a_message_sent_there_before_the_oldest_move_is_the_oldest(sqs, clock):
+def test_a_message_sent_to_a_dead_letter_queue_before_the_first_move_is_the_oldest(sqs, clock):
     dead = sqs.create_queue("dead")
     queue = sqs.create_queue("failing", dead_letter_queue=dead, max_receive_count=1)
     queue.send("poison")
@@ -200,14 +200,14 @@ def test_a_group_is_noisy_from_thirty_messages_in_flight_on(queue, own, noisy):
 
 
 @pytest.mark.parametrize(("others", "noisy"), [(269, 1), (270, 0)])
-def test_a_group_is_noisy_beyond_a_tenth_of_what_is_in_flight(queue, others, noisy):
-    """30 of 299 are, 30 of 300 are not."""
+def test_a_group_is_noisy_above_a_tenth_of_all_messages_in_flight(queue, others, noisy):
+    """30 of 299 are noisy, 30 of 300 are not."""
     in_flight(queue, group("tenant", *["x"] * 30), ["y"] * others)
     assert quiet(queue)[:3] == (noisy, 0, others if noisy else others + 30)
 
 
 def test_quiet_groups_are_counted_without_the_noisy_ones(queue, clock):
-    """In every state, and by their own age; messages without a group are quiet each by itself."""
+    """In every state, and by their own age. Each message without a group is a quiet group of its own."""
     queue.send_many(group("noisy", *["x"] * 31))
     clock.advance(7)
     queue.send_many(["no group"] * 40)
@@ -229,7 +229,7 @@ def test_a_group_without_messages_in_flight_any_more_is_quiet(queue, clock):
     assert quiet(queue) == (0, 30, 0, 0, 100.0)
 
 
-def test_activity_is_that_of_the_running_minute_and_the_one_before(queue, clock):
+def test_activity_covers_the_current_minute_and_the_previous_one(queue, clock):
     clock.advance(ms=60_000 - clock.now_ms() % 60_000)
     began = clock.now_ms()
     queue.send_many(["four", "five!"])
@@ -237,7 +237,7 @@ def test_activity_is_that_of_the_running_minute_and_the_one_before(queue, clock)
     queue.receive()[0].delete()
     queue.receive()
     queue.receive()
-    queue.send("?")  # empty receives are written with the next commit
+    queue.send("?")  # Empty receives are written with the next commit.
     found = queue.metrics()
     assert (
         found.activity_since,
@@ -253,30 +253,30 @@ def test_activity_is_that_of_the_running_minute_and_the_one_before(queue, clock)
     assert (found.number_of_messages_sent, found.number_of_messages_deleted) == (1, 1)
 
 
-def test_duplicates_are_counted_apart_from_what_was_sent(fifo):
+def test_duplicates_are_not_counted_as_sent(fifo):
     fifo.send_many(group("g", "a", "a", "b", "a"))
     found = fifo.metrics()
     assert (found.number_of_messages_sent, found.number_of_deduplicated_sent_messages) == (2, 2)
 
 
-def test_a_dead_letter_is_none_sent(dead):
+def test_a_dead_letter_is_not_counted_as_sent(dead):
     assert dead.metrics().number_of_messages_sent == 0
 
 
-def test_all_queues_are_measured_or_those_whose_names_begin_alike(sqs, queue, fifo, dead):
+def test_metrics_cover_all_queues_or_those_with_a_prefix(sqs, queue, fifo, dead):
     assert [found.name for found in sqs.metrics()] == ["dead", "failing", "orders", "orders.fifo"]
     assert [found.name for found in sqs.metrics("orders")] == ["orders", "orders.fifo"]
     assert queue.metrics() == sqs.metrics("orders")[0]
 
 
-def test_a_deleted_queue_has_none(queue):
+def test_a_deleted_queue_has_no_metrics(queue):
     queue.delete()
     with pytest.raises(errors.QueueDoesNotExist) as caught:
         queue.metrics()
     assert "orders" in caught.value.__notes__[0]
 
 
-def test_looking_changes_nothing(path, clock, queue):
+def test_measuring_changes_nothing(path, clock, queue):
     queue.send("a")
     with sqsqlite.connect(path, clock=clock) as other:
         before = other.stats()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands do, a program does by public names alone."""
+"""A program can do by public names all that the commands do."""
 
 import json
 from dataclasses import FrozenInstanceError
@@ -21,7 +21,7 @@ def other(tmp_path, clock):
 
 @pytest.fixture
 def died(sqs, clock):
-    """Two messages of `orders` in `dead`, a third one sent there."""
+    """Two messages of `orders` in `dead`, and a third that was sent there."""
     dead = sqs.create_queue("dead")
     orders = sqs.create_queue("orders", dead_letter_queue=dead, max_receive_count=1)
     orders.send_many(["red", "blue"])
@@ -58,7 +58,7 @@ def test_a_file_that_is_too_damaged_to_be_opened_is_a_finding(tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, b""])
-def test_checking_makes_no_file(tmp_path, content):
+def test_check_creates_no_file(tmp_path, content):
     path = tmp_path / "none.db"
     if content is not None:
         path.write_bytes(content)
@@ -80,7 +80,7 @@ def test_a_damaged_message_is_set_aside(sqs, queue, tmp_path):
     assert len(queue) == 1
 
 
-def test_a_dump_is_loaded_as_it_is_yielded_and_as_lines(sqs, queue, other, tmp_path):
+def test_a_dump_is_loaded_from_objects_and_from_lines(sqs, queue, other, tmp_path):
     queue.send("a", attributes={"bytes": b"\x00\xff", "number": 1})
     sqs.create_queue("left-out")
     rows = list(sqs.dump("orders"))
@@ -100,12 +100,12 @@ def test_a_dump_is_loaded_as_it_is_yielded_and_as_lines(sqs, queue, other, tmp_p
 @pytest.mark.parametrize(
     "rows", [[{}], [{"kind": "message"}], [{"kind": "end", "messages": 0}], [{"kind": "dump", "version": 2}]]
 )
-def test_an_object_that_is_no_line_of_a_dump_is_refused_by_its_number(rows):
+def test_an_object_that_is_not_of_a_dump_is_refused_with_its_number(rows):
     with pytest.raises(errors.BadDump, match="line 1"):
         sqsqlite.check_dump(rows)
 
 
-def test_a_dump_names_what_is_damaged(sqs, queue):
+def test_a_dump_names_damaged_messages(sqs, queue):
     queue.send("damaged")
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_messages SET message_id = x'01'")
@@ -114,7 +114,7 @@ def test_a_dump_names_what_is_damaged(sqs, queue):
     assert "orders" in told[0]
 
 
-def test_the_schema_of_a_new_file_is_as_needed_and_upgrading_it_does_nothing(sqs, path):
+def test_a_new_file_needs_no_upgrade(sqs, path):
     state = sqsqlite.schema_state(path)
     assert state == sqsqlite.SchemaState(path, state.needed, state.needed, ())
     sqs.close()
@@ -133,7 +133,7 @@ def test_dead_letters_are_counted_and_shown_by_their_source(sqs, died):
         died.dead_letters(0)
 
 
-def test_a_redrive_does_what_its_plan_says(sqs, died):
+def test_a_redrive_does_what_its_plan_predicts(sqs, died):
     plan = {part.source: (part.destination, part.messages, part.kept_by) for part in died.plan_redrive()}
     assert plan == {"orders": ("orders", 2, None), None: (None, 1, "of unknown origin")}
     assert [part.lacks_destination for part in died.plan_redrive() if part.source is None] == [True]
@@ -156,7 +156,7 @@ def test_an_interrupted_redrive_is_cancelled(sqs, died):
     assert task.status != "RUNNING"
 
 
-def test_a_plan_of_what_could_not_start_is_refused_alike(sqs, queue):
+def test_a_plan_is_refused_like_the_task_that_it_describes(sqs, queue):
     for call in (queue.plan_redrive, queue.redrive, queue.start_move_task):
         with pytest.raises(errors.InvalidParameterValue):
             call()
@@ -176,7 +176,7 @@ def test_messages_are_listed_and_followed_in_order_of_sending(sqs, queue, clock)
         queue.tail(0)
 
 
-def test_activity_is_counted_from_a_minute_on(sqs, queue, clock):
+def test_activity_is_counted_from_a_given_minute(sqs, queue, clock):
     began = sqs.now_ms()
     queue.send("a")
     clock.advance(600)
@@ -184,7 +184,7 @@ def test_activity_is_counted_from_a_minute_on(sqs, queue, clock):
     assert [found.sent for found in sqs.stats(since=began)] == [1]
 
 
-def test_keys_are_made_listed_rotated_and_removed(sqs):
+def test_keys_are_created_listed_rotated_and_removed(sqs):
     keys = sqs.keys
     made = keys.add(ACCOUNT, "worker")
     assert made.secret_access_key

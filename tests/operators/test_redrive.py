@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a move task says what the task then does."""
+"""The plan of a move task predicts what the task does."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def planned(sqs, queue, to=None, **conditions):
 
 
 def moved(sqs, queue, to=None, **conditions):
-    """The bodies of what the task moves, and by what it fails."""
+    """The bodies of the messages that the task moves, and the reason of its failure."""
     before = {seen.message_id: seen.body for seen in queue.peek()}
     sqs._store.write(start_message_move_task, request(queue, to), LOCAL, MoveFilter(**conditions))
 
@@ -60,7 +60,7 @@ def moved(sqs, queue, to=None, **conditions):
     return sorted(gone), tasks()[0].get("FailureReason")
 
 
-def test_it_tells_how_many_go_from_where_to_where(died, dead):
+def test_the_plan_counts_messages_by_source_and_destination(died, dead):
     assert planned(died, dead) == [
         PlannedMove(None, None, 1, "of unknown origin"),
         PlannedMove("mails", "mails", 2, None),
@@ -70,7 +70,7 @@ def test_it_tells_how_many_go_from_where_to_where(died, dead):
     assert [len(died.queue(name)) for name in ("dead", "mails", "orders")] == [1, 2, 4]
 
 
-def test_a_destination_is_for_all(died, dead):
+def test_a_destination_applies_to_all_messages(died, dead):
     target = died.create_queue("target")
     assert planned(died, dead, target) == [
         PlannedMove(None, "target", 1, None),
@@ -105,7 +105,7 @@ def test_the_task_takes_what_the_plan_has_counted(died, dead, conditions, bodies
     assert moved(died, dead, target, **conditions) == (bodies, None)
 
 
-def test_what_is_hidden_stays(died, dead, clock):
+def test_hidden_messages_stay(died, dead, clock):
     dead.send("late", delay=60)
     dead.receive(3, visibility_timeout=30)
     assert [(part.source, part.messages, part.kept_by) for part in planned(died, dead)] == [
@@ -121,14 +121,14 @@ def test_what_is_hidden_stays(died, dead, clock):
     assert "delayed" not in [part.kept_by for part in planned(died, dead)]
 
 
-def test_what_came_from_a_queue_that_is_gone_stays(died, dead):
+def test_messages_of_a_deleted_source_queue_stay(died, dead):
     died.queue("mails").delete()
     assert planned(died, dead)[1] == PlannedMove("mails", "mails", 2, "the queue is gone")
     bodies, reason = moved(died, dead, minimum_receive_count=1)
     assert (len(bodies), reason) == (4, "AWS.SimpleQueueService.NonExistentQueue")
 
 
-def test_what_stands_behind_a_hidden_one_of_its_group_stays(sqs):
+def test_messages_behind_a_hidden_one_of_their_group_stay(sqs):
     dead = sqs.create_queue("dead.fifo", fifo=True)
     queue = sqs.create_queue(
         "orders.fifo",
@@ -157,7 +157,7 @@ def test_what_is_beyond_its_retention_is_not_counted(died, dead, clock):
     assert planned(died, dead) == []
 
 
-def test_what_could_not_start_has_no_plan(died, dead):
+def test_a_task_that_could_not_start_has_no_plan(died, dead):
     fifo = died.create_queue("target.fifo", fifo=True)
     for queue, to in ((died.queue("orders"), None), (dead, dead), (dead, fifo)):
         with pytest.raises(errors.InvalidParameterValue):

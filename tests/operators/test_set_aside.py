@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check` names damaged messages and sets them aside: what can be read of them is kept, their queue is sound again."""
+"""`check` names damaged messages and sets them aside: their readable parts are kept, and their queue is sound again."""
 
 import base64
 import json
@@ -23,12 +23,12 @@ def damage(sqs, *statements: str) -> None:
 
 
 def aside(sqs, target) -> list[dict]:
-    """Set all damaged messages aside; the lines of the file."""
+    """Set all damaged messages aside. Returns the lines of the file."""
     set_aside(sqs._store, damaged_messages(sqs._store), target)
     return [json.loads(line) for line in target.read_text().splitlines()]
 
 
-def test_what_can_be_read_is_written_and_the_rest_of_the_queue_stays(sqs, queue, tmp_path):
+def test_readable_parts_are_written_and_the_rest_of_the_queue_stays(sqs, queue, tmp_path):
     queue.send_many([{"body": str(place), "attributes": {"n": place}} for place in range(9)])
     damage(sqs, BROKEN.format(id=3), MISSING.format(id=5))
     assert [str(one) for one in damaged_messages(sqs._store)] == [
@@ -48,7 +48,7 @@ def test_what_can_be_read_is_written_and_the_rest_of_the_queue_stays(sqs, queue,
     assert [one.body for one in queue.peek(20)] == [str(place) for place in range(9) if place not in (2, 4)]
 
 
-def test_counts_follow_whatever_the_messages_state(sqs, clock, tmp_path):
+def test_counts_follow_in_each_state_of_the_message(sqs, clock, tmp_path):
     dead = sqs.create_queue("dead")
     queue = sqs.create_queue("q", dead_letter_queue=dead, max_receive_count=1)
     queue.send_many(["dead", "held"])
@@ -63,7 +63,7 @@ def test_counts_follow_whatever_the_messages_state(sqs, clock, tmp_path):
     assert check(sqs._store) == []
 
 
-def test_a_group_that_waited_behind_a_damaged_message_goes_on(sqs, tmp_path, caplog):
+def test_a_group_behind_a_damaged_message_continues(sqs, tmp_path, caplog):
     queue = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
     queue.send_many([{"body": f"{group}{place}", "group_id": group} for place in range(3) for group in "ab"])
     damage(sqs, BROKEN.format(id=1), BROKEN.format(id=2), BROKEN.format(id=4), BROKEN.format(id=6))
@@ -73,7 +73,7 @@ def test_a_group_that_waited_behind_a_damaged_message_goes_on(sqs, tmp_path, cap
     assert check(sqs._store) == []
 
 
-def test_nothing_is_deleted_where_the_file_cannot_be_written(sqs, queue, tmp_path):
+def test_nothing_is_deleted_if_the_output_cannot_be_written(sqs, queue, tmp_path):
     queue.send("one")
     damage(sqs, BROKEN.format(id=1))
     found = damaged_messages(sqs._store)
@@ -108,18 +108,18 @@ class TestCommand:
         sqs.close()
         return runner_on(path)
 
-    def test_check_names_the_message_and_the_way_out(self, run):
+    def test_check_names_the_message_and_the_remedy(self, run):
         ran = run("check", "--output", "json")
         assert ran.code == 1
         [finding] = ran.json
         assert finding["finding"] == "message 2 of queue orders is damaged: its body is not UTF-8"
         assert "--set-aside" in finding["what_to_do"]
 
-    def test_it_asks_first(self, run, tmp_path):
+    def test_set_aside_asks_first(self, run, tmp_path):
         ran = run("check", "--set-aside", tmp_path / "aside")
         assert (ran.code, "--yes" in ran.err, (tmp_path / "aside").exists()) == (2, True, False)
 
-    def test_the_file_is_sound_behind_it(self, run, tmp_path):
+    def test_the_file_is_sound_after_a_set_aside(self, run, tmp_path):
         ran = run("check", "--set-aside", tmp_path / "aside", "--yes")
         assert ran.code == 0, ran.err
         assert "1 damaged message set aside" in ran.err
@@ -127,7 +127,7 @@ class TestCommand:
         again = run("check", "--set-aside", tmp_path / "aside", "--yes")
         assert (again.code, "sound" in again.err) == (0, True)
 
-    def test_dump_writes_the_others_names_it_and_exits_with_4(self, run, tmp_path):
+    def test_dump_writes_the_healthy_messages_and_exits_with_4(self, run, tmp_path):
         ran = run("dump", "--out", tmp_path / "all.jsonl")
         assert ran.code == 4
         assert "damaged: message 2 of queue orders is damaged: its body is not UTF-8" in ran.err

@@ -10,13 +10,13 @@ WRONG = [0, 2.5, 10**30, "5", None]
 
 @pytest.mark.parametrize("number", WRONG)
 @pytest.mark.parametrize("call", ["peek", "tail", "dead_letters"])
-def test_a_number_of_messages_is_whole_and_in_its_range(queue, call, number):
+def test_a_number_of_messages_must_be_whole_and_in_its_range(queue, call, number):
     with pytest.raises(ValueError, match=r"max_messages=.*1 to [0-9,]+ are allowed"):
         getattr(queue, call)(number)
 
 
 @pytest.mark.parametrize("seconds", [1.5, "900", None])
-def test_seconds_of_a_key_are_whole(sqs, seconds):
+def test_seconds_of_a_key_must_be_whole(sqs, seconds):
     made = sqs.keys.add()
     with pytest.raises(InvalidParameterValue, match=f"Value {seconds} for parameter Grace"):
         sqs.keys.rotate(made.access_key_id, seconds)
@@ -26,7 +26,7 @@ def test_seconds_of_a_key_are_whole(sqs, seconds):
 
 
 @pytest.mark.parametrize("account_id", [123456789012, None])
-def test_an_account_is_a_text(sqs, account_id):
+def test_an_account_must_be_a_text(sqs, account_id):
     with pytest.raises(InvalidParameterValue, match=f"Value {account_id} for parameter AccountId"):
         sqs.keys.add(account_id)
     assert sqs.keys.list() == ()
