@@ -12,7 +12,7 @@ from tests.new_files import lay
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that does not exist yet; the current folder is its own."""
+    """The path of a file that does not exist yet. The current folder is the file's own."""
     monkeypatch.chdir(tmp_path)
     return tmp_path / "queues.db"
 
@@ -24,7 +24,7 @@ def run(path: Path) -> Run:
 
 @pytest.fixture
 def sqs(path: Path) -> Iterator[sqsqlite.SQS]:
-    """The file, opened beside the command, with a queue `orders`."""
+    """The file, opened by this process too, with a queue `orders`."""
     with sqsqlite.connect(lay(path), synchronous="OFF") as opened:
         opened.create_queue("orders")
         yield opened

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the command inside this process."""
+"""Runs of the command inside the test process."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from sqsqlite.cli import main
 
 @dataclass
 class Ran:
-    """How a run ended."""
+    """The result of a run."""
 
     code: int
     out: str

@@ -15,7 +15,7 @@ PROGRAM = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqli
 
 
 class Served:
-    """A running command. `url`: where it says that it listens. `said`: its lines so far."""
+    """A running command. `url` is where it says that it listens, `said` the lines that it has printed."""
 
     def __init__(self, process, until):
         self.process = process
@@ -44,7 +44,7 @@ class Served:
         return match
 
     def client(self, key=None, **options):
-        """A boto3 client of it: unsigned, or with a row of `keys add`."""
+        """A boto3 client of the server: unsigned, or with a row of `keys add`."""
         if key is None:
             config = Config(signature_version=UNSIGNED, retries={"total_max_attempts": 1})
         else:
@@ -56,14 +56,17 @@ class Served:
         )
 
     def end(self, number):
-        """Send it a signal, and give its exit code."""
+        """Send the process a signal. Returns its exit code."""
         self.process.send_signal(number)
         return self.process.wait(300)
 
 
 @contextlib.contextmanager
 def served(path, *options, until="access keys"):
-    """`sqsqlite serve --port 0` with these options, once it has said so much; killed at the end if it still runs."""
+    """`sqsqlite serve --port 0` with these options, yielded once it has printed enough.
+
+    Killed at the end if it still runs.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "serve", "--db", str(path), "--port", "0", *map(str, options)],
         stdout=subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The AWS CLI's verbs on a file: what they do and what they print."""
+"""The AWS CLI's verbs on a file: their effects and their output."""
 
 import json
 import shlex
@@ -12,8 +12,11 @@ URL = "http://localhost:9324/000000000000/"
 AMAZON = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 
 
-def test_the_lines_of_the_reference_document_run_as_they_stand(run):
-    """Chapter on the visibility timeout, "Configuring": `aws sqs` replaced by `sqsqlite`, the account unknown here."""
+def test_the_command_lines_of_the_documentation_run_unchanged(run):
+    """Chapter on the visibility timeout, "Configuring": `aws sqs` is replaced by `sqsqlite`.
+
+    Its account is unknown here.
+    """
     url = f"{AMAZON}MyQueue"
     assert run(*shlex.split("create-queue --queue-name MyQueue --attributes VisibilityTimeout=60")).json == {
         "QueueUrl": f"{URL}MyQueue"
@@ -29,7 +32,7 @@ def test_the_lines_of_the_reference_document_run_as_they_stand(run):
     assert (changed.code, changed.out, changed.err) == (0, "", "")
 
 
-def test_json_is_indented_by_four_with_letters_as_they_are(run, sqs):
+def test_json_is_indented_by_four_and_keeps_letters_unescaped(run, sqs):
     assert run("tag-queue", "--queue-url", "orders", "--tags", '{"straße": "grün"}').out == ""
     assert run("list-queue-tags", "--queue-url", "orders").out == (
         '{\n    "Tags": {\n        "straße": "grün"\n    }\n}\n'
@@ -37,7 +40,7 @@ def test_json_is_indented_by_four_with_letters_as_they_are(run, sqs):
 
 
 @pytest.mark.parametrize("line", ["receive-message", "list-queue-tags", "list-dead-letter-source-queues"])
-def test_nothing_found_prints_nothing(run, sqs, line):
+def test_an_empty_answer_prints_nothing(run, sqs, line):
     ran = run(line, "--queue-url", "orders")
     assert (ran.code, ran.out) == (0, "")
 
@@ -55,7 +58,7 @@ def test_a_queue_is_found_by_name_url_of_any_host_or_arn(run, sqs, named):
 
 
 @pytest.mark.parametrize("named", ["not a queue", "nope"])
-def test_a_queue_url_that_is_none_is_named(run, sqs, path, named):
+def test_an_invalid_queue_url_is_named_in_the_error(run, sqs, path, named):
     said = f"QueueDoesNotExist: {named}: no such queue in {path} (its queues: orders)\n"
     refused = run("purge-queue", "--queue-url", named)
     assert (refused.code, refused.err) == (1, said)
@@ -101,7 +104,7 @@ def test_attributes_and_binary_values_come_back_as_they_were_sent(run, sqs):
     assert sqs.queue("orders").peek(hidden=True)[0].attributes["raw"].binary_value == b"\x00\xff"
 
 
-def test_binary_values_can_be_given_as_they_are(run, sqs):
+def test_binary_values_can_be_given_raw(run, sqs):
     words = "send-message --queue-url orders --message-body hi --cli-binary-format raw-in-base64-out"
     words += " --message-attributes"
     run(*words.split(), "raw={DataType=Binary,BinaryValue=plain}")
@@ -128,7 +131,7 @@ def test_failed_entries_are_printed_and_exit_with_4(run, sqs):
     assert len(sqs.queue("orders")) == 1
 
 
-def test_what_the_file_refuses_is_an_error_of_sqs_and_what_the_line_lacks_one_of_usage(run, sqs):
+def test_refused_values_exit_with_1_and_missing_options_with_2(run, sqs):
     refused = run("send-message", "--queue-url", "orders", "--message-body", "hi", "--delay-seconds", "901")
     assert refused.code == 1
     assert refused.err.startswith("InvalidParameterValue: Value 901 for parameter DelaySeconds is invalid.")
@@ -178,7 +181,7 @@ def test_a_skeleton_filled_in_is_the_command_s_input(run, sqs, path):
     ]
 
 
-def test_listing_goes_through_all_pages_and_goes_on_where_it_ended(run, sqs):
+def test_a_list_has_all_pages_and_continues_from_a_token(run, sqs):
     for number in range(5):
         sqs.create_queue(f"page-{number}")
     names = ["--queue-name-prefix", "page-"]
@@ -232,7 +235,7 @@ def test_permissions_are_words_after_their_flags(run, sqs):
 
 
 def test_a_move_task_is_carried_out_by_the_commands_themselves(run):
-    """There is no other process: what one leaves the next one goes on with."""
+    """A file has no server process: the next command continues the task of the last one."""
     arn = "arn:aws:sqs:us-east-1:000000000000:dead"
     policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
     run("create", "dead")
@@ -249,7 +252,7 @@ def test_a_move_task_is_carried_out_by_the_commands_themselves(run):
 
 
 @pytest.mark.parametrize("dead", ["dead", "https://sqs.us-east-1.amazonaws.com/123456789012/dead"])
-def test_a_move_task_takes_a_queue_by_name_or_url_where_an_arn_stands(run, sqs, dead):
+def test_a_move_task_accepts_a_queue_name_or_url_for_an_arn(run, sqs, dead):
     sqs.create_queue("dead").send("a")
     sqs.queue("orders").set_attributes(dead_letter_queue="dead", max_receive_count=1)
     started = run("start-message-move-task", "--source-arn", dead, "--destination-arn", "orders")
@@ -261,7 +264,7 @@ def test_a_move_task_takes_a_queue_by_name_or_url_where_an_arn_stands(run, sqs, 
     assert (refused.code, refused.out) == (1, "")
 
 
-def test_flags_about_servers_are_taken_and_change_nothing(run, sqs):
+def test_flags_about_servers_are_accepted_and_change_nothing(run, sqs):
     words = "list-queues --no-cli-pager --no-sign-request --cli-read-timeout 5 --color off --no-verify-ssl"
     assert run(*words.split()).json == {"QueueUrls": [f"{URL}orders"]}
 

@@ -26,7 +26,7 @@ BY_VERB = {actions._verb(action): kind for action, kind in ACTIONS.items()}
 
 
 def parameters(line: str):
-    """What the client would be called with."""
+    """The parameters of the resulting call."""
     verb, *words = shlex.split(line)
     context = VERBS[verb].load().make_context(verb, words)
     given = dict(context.params)
@@ -69,7 +69,7 @@ def test_the_aws_cli_still_sends_what_was_recorded():
             self.wfile.write(b"{}")
 
         def log_message(self, *_):
-            """Nothing on standard error."""
+            """Print nothing on standard error."""
 
     keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": "us-east-1"}
     with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:

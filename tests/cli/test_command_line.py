@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options, the file, exit codes, and how errors read."""
+"""Options, the file, exit codes, and the form of errors."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ from sqsqlite.cli.verbs import VERBS
 
 COMMAND = [sys.executable, "-m", "sqsqlite.cli"]
 
-# What each command needs besides its name to get as far as the file.
+# The arguments that each command needs before it opens the file.
 READING = {
     "queues": [],
     "send": ["q", "hi"],
@@ -40,7 +40,7 @@ READING = {
 
 
 @pytest.mark.parametrize("verb", READING)
-def test_a_missing_file_is_told_and_not_made(run, path, verb):
+def test_a_missing_file_is_reported_and_not_created(run, path, verb):
     refused = run(verb, *READING[verb])
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith(f"NoSuchFile: {path}: there is no such file.")
@@ -48,8 +48,8 @@ def test_a_missing_file_is_told_and_not_made(run, path, verb):
 
 
 @pytest.mark.parametrize("verb", READING)
-def test_an_empty_file_is_told_and_left_empty(run, path, verb):
-    """To SQLite it is a database without tables: a look would fill it."""
+def test_an_empty_file_is_reported_and_left_empty(run, path, verb):
+    """To SQLite it is a database without tables, and a look at it would write to it."""
     path.touch()
     refused = run(verb, *READING[verb])
     assert (refused.code, refused.out) == (1, "")
@@ -57,7 +57,7 @@ def test_an_empty_file_is_told_and_left_empty(run, path, verb):
     assert [(found.name, found.stat().st_size) for found in path.parent.iterdir()] == [(path.name, 0)]
 
 
-def test_an_empty_file_becomes_one_where_a_queue_is_made(run, path):
+def test_creating_a_queue_fills_an_empty_file(run, path):
     path.touch()
     assert run("create", "q").code == 0
     assert [row["queue"] for row in run("queues").rows] == ["q"]
@@ -68,20 +68,20 @@ def test_an_empty_file_becomes_one_where_a_queue_is_made(run, path):
     [["create", "q"], ["create-queue", "--queue-name", "q"], ["send", "q", "hi", "--create"]],
     ids=" ".join,
 )
-def test_what_creates_a_queue_makes_the_file(run, path, words):
+def test_creating_a_queue_creates_the_file(run, path, words):
     assert run(*words).code == 0
     assert path.exists()
     assert [row["queue"] for row in run("queues").rows] == ["q"]
 
 
-def test_db_stands_before_the_verb_or_after_it(run, sqs, tmp_path):
+def test_option_db_may_come_before_or_after_the_verb(run, sqs, tmp_path):
     other = tmp_path / "other.db"
     assert run("--db", other, "create", "here").code == 0
     assert [row["queue"] for row in run("queues", "--db", other).rows] == ["here"]
     assert [row["queue"] for row in run("queues").rows] == ["orders"]
 
 
-def test_db_after_the_verb_wins(run, sqs, path, tmp_path):
+def test_option_db_after_the_verb_wins(run, sqs, path, tmp_path):
     assert run("--db", tmp_path / "none.db", "queues", "--db", path).code == 0
 
 
@@ -91,7 +91,7 @@ def test_without_db_and_environment_the_file_is_in_the_current_folder(run, path)
     assert not path.exists()
 
 
-def test_verbose_says_which_file_is_used_and_quiet_says_nothing(run, path):
+def test_verbose_prints_the_file_in_use_and_quiet_prints_nothing(run, path):
     assert f"file: {path}" in run("create", "q", "-v").err
     assert run("create", "q", "-q").err == ""
 
@@ -106,7 +106,7 @@ def test_opening_options_reach_the_file(run, path):
     assert found.json["Attributes"]["QueueArn"] == "arn:aws:sqs:eu-west-1:000000000000:q"
 
 
-def test_adopt_is_asked_for(run, path):
+def test_another_applications_file_needs_the_option_adopt(run, path):
     from sqsqlite.store.driver import dbapi
 
     connection = dbapi.connect(path)
@@ -119,14 +119,14 @@ def test_adopt_is_asked_for(run, path):
 
 @pytest.mark.parametrize("flag", ["--endpoint-url", "--profile"])
 @pytest.mark.parametrize("verb", ["queues", "list-queues"])
-def test_flags_that_would_mislead_are_refused(run, sqs, verb, flag):
+def test_flags_without_a_meaning_here_are_refused(run, sqs, verb, flag):
     refused = run(verb, flag, "http://localhost:9324")
     assert refused.code == 2
     assert f"{flag} chooses among servers and accounts" in refused.err
     assert run(flag, "x", verb).code == 2
 
 
-def test_an_error_of_sqs_is_its_class_in_python_and_its_message(run, sqs):
+def test_an_error_of_sqs_shows_its_class_and_its_message(run, sqs):
     refused = run("send", "orders", "hi", "--delay", "901")
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("InvalidParameterValue: Value 901 for parameter DelaySeconds is invalid.")
@@ -137,14 +137,14 @@ def test_an_error_of_sqs_is_its_class_in_python_and_its_message(run, sqs):
     [["send", "x"], ["receive"], ["peek"], ["tail"], ["stats"], ["purge", "--yes"], ["delete", "--yes"]],
     ids=" ".join,
 )
-def test_a_queue_that_is_not_there_is_named_with_its_file_and_those_that_are(run, sqs, path, words):
+def test_error_about_a_missing_queue_names_the_file_and_its_queues(run, sqs, path, words):
     verb, *rest = words
     refused = run(verb, "ordesr", *rest)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == f"QueueDoesNotExist: ordesr: no such queue in {path} (its queues: orders)\n"
 
 
-def test_of_many_queues_those_of_similar_names_are_told(run, sqs, path):
+def test_error_about_a_missing_queue_suggests_similar_names(run, sqs, path):
     for number in range(20):
         sqs.create_queue(f"part-{number:02}")
     said = run("peek", "order").err
@@ -153,19 +153,19 @@ def test_of_many_queues_those_of_similar_names_are_told(run, sqs, path):
     assert said.endswith("(its queues: orders, part-00, part-01, part-02, part-03, ...)\n")
 
 
-def test_a_file_without_queues_is_told_to_be_one(run, path):
+def test_error_about_a_missing_queue_mentions_a_file_without_queues(run, path):
     sqsqlite.connect(path).close()
     assert run("peek", "x").err.endswith(f"no such queue in {path} (it has no queues)\n")
 
 
-def test_an_error_of_the_file_is_its_name_and_message(run, path):
+def test_an_error_of_the_file_shows_its_class_and_its_message(run, path):
     path.write_bytes(b"this is a diary, not a database, and it is long enough for a header " * 20)
     refused = run("queues")
     assert (refused.code, refused.err.partition(":")[0]) == (1, "NotADatabase")
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "86401"])
-def test_a_wait_for_others_is_at_most_a_day(run, path, seconds):
+def test_a_busy_timeout_is_at_most_a_day(run, path, seconds):
     assert run("create", "orders", "--busy-timeout", seconds).code == 2
     assert not path.exists()
 
@@ -177,7 +177,7 @@ def test_busy_exits_with_5(run, sqs):
 
 
 def run_in_thread(run, *words):
-    """A thread that holds a transaction may not begin another."""
+    """A thread of its own, because a thread that holds a transaction may not begin another."""
     ended = []
     thread = threading.Thread(target=lambda: ended.append(run(*words)))
     thread.start()
@@ -204,7 +204,7 @@ def test_out_writes_the_data_to_a_file(run, sqs, path):
     assert '"queue": "orders"' in (path.parent / "queues.json").read_text()
 
 
-def test_out_that_cannot_be_written_stops_before_anything_is_done(run, sqs):
+def test_an_unwritable_out_stops_the_command_before_any_work(run, sqs):
     sqs.queue("orders").send("hi")
     refused = run("receive", "orders", "--delete", "--out", "no/such/folder.json")
     assert (refused.code, refused.err) == (1, "--out no/such/folder.json: No such file or directory\n")
@@ -212,7 +212,7 @@ def test_out_that_cannot_be_written_stops_before_anything_is_done(run, sqs):
     assert sqs.queue("orders").peek()[0].receive_count == 0
 
 
-def test_a_query_that_is_none_stops_before_anything_is_done(run, sqs):
+def test_an_invalid_query_stops_the_command_before_any_work(run, sqs):
     sqs.queue("orders").send("hi")
     refused = run("receive", "orders", "--query", "[0")
     assert refused.code == 2
@@ -225,7 +225,7 @@ def test_no_argument_shows_the_help(run):
     assert "Usage: sqsqlite" in shown.out + shown.err
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(run, path, sqs):
+def test_a_closed_pipe_ends_the_command_quietly(run, path, sqs):
     for _ in range(20):
         sqs.queue("orders").send_many(["x" * 1000] * 50)
     process = subprocess.Popen(
@@ -241,7 +241,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(run, path, sqs):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_without_a_traceback(path, sqs, number, code):
+def test_a_signal_ends_the_command_without_a_traceback(path, sqs, number, code):
     process = subprocess.Popen(
         [*COMMAND, "--db", path, "tail", "orders", "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -252,15 +252,15 @@ def test_a_signal_ends_it_without_a_traceback(path, sqs, number, code):
     assert (process.returncode, out, errors) == (code, b"", b"")
 
 
-def test_no_verb_is_left_out_of_this_table_of_what_reads():
-    """A new everyday verb is put into READING, or here."""
+def test_the_table_of_reading_verbs_is_complete():
+    """A new everyday verb belongs in READING, or here."""
     files = {"db", "backup", "restore", "check", "dump", "load", "demo", "completion", "create", "analytics"}
     files |= {"serve", "keys"}
     everyday = {verb for verb, found in VERBS.items() if not found.home.startswith("actions:")}
     assert everyday - files - READING.keys() == set()
 
 
-def test_colours_are_for_terminals_alone(run, sqs):
+def test_only_a_terminal_gets_colours(run, sqs):
     assert "\x1b" not in run("queues", "--output", "table").out
     assert "\x1b" not in run("receive", "nowhere").err
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell is offered."""
+"""Completion in the shell."""
 
 import pytest
 
@@ -50,14 +50,14 @@ def test_flags_of_the_aws_cli_complete_queues_and_attributes(offered, sqs):
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_the_file_is_the_one_that_the_line_names(offered, run, tmp_path, before):
+def test_completion_uses_the_file_that_the_line_names(offered, run, tmp_path, before):
     other = str(tmp_path / "other.db")
     run("create", "elsewhere", "--db", other)
     words = ["--db", other, "peek"] if before else ["peek", "--db", other]
     assert offered(*words) == ["elsewhere"]
 
 
-def test_no_file_is_made_and_no_error_shown(offered, path):
+def test_completion_creates_no_file_and_shows_no_error(offered, path):
     assert offered("send") == []
     assert not path.exists()
     path.write_bytes(b"not a database at all, but a text that is long enough " * 40)
@@ -65,5 +65,5 @@ def test_no_file_is_made_and_no_error_shown(offered, path):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_is_told_how(run, shell):
+def test_each_shell_has_its_instructions(run, shell):
     assert f"_SQSQLITE_COMPLETE={shell}_source" in run("completion", shell).out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dlq`: what died, from where, after how many receives; looked at, not received."""
+"""`dlq`: the dead letters, their sources and receive counts. It looks, and receives nothing."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from sqsqlite.operators.dead_letters import dead_letter_queues, dead_letters
 
 
 def die(queue, *bodies):
-    """Send messages, and receive them once more than they may be."""
+    """Send messages, and receive each once more than allowed."""
     queue.send_many(bodies)
     for _ in range(3):
         queue.receive(10, visibility_timeout=0)
@@ -17,7 +17,7 @@ def die(queue, *bodies):
 
 @pytest.fixture
 def dead(sqs):
-    """A dead-letter queue of two sources: two messages of `orders`, one of `mails`, one of its own."""
+    """A dead-letter queue of two sources: two messages of `orders`, one of `mails`, one sent directly."""
     dead = sqs.create_queue("dead")
     sqs.queue("orders").set_attributes(policy(dead, 2))
     mails = sqs.create_queue("mails", dead_letter_queue=dead, max_receive_count=1)
@@ -31,7 +31,7 @@ def policy(dead, max_receive_count):
     return {"RedrivePolicy": {"deadLetterTargetArn": dead.arn, "maxReceiveCount": max_receive_count}}
 
 
-def test_dead_letter_queues_are_shown_with_what_they_hold_from_where(run, sqs, dead):
+def test_dead_letter_queues_are_listed_with_counts_by_source(run, sqs, dead):
     sqs.create_queue("idle", dead_letter_queue=dead, max_receive_count=1)
     rows = run("dlq").rows
     assert [(row["queue"], row["source"], row["messages"]) for row in rows] == [
@@ -43,7 +43,7 @@ def test_dead_letter_queues_are_shown_with_what_they_hold_from_where(run, sqs, d
     assert [row["oldest_moved_at"] is None for row in rows] == [True, False, False, True]
 
 
-def test_dead_letters_are_shown_moved_last_first_with_their_receives(run, dead):
+def test_dead_letters_are_shown_latest_move_first_with_receive_counts(run, dead):
     rows = run("dlq", "dead").rows
     assert [(row["body"], row["source"], row["receives"]) for row in rows] == [
         ("c", "mails", 1),
@@ -54,7 +54,7 @@ def test_dead_letters_are_shown_moved_last_first_with_their_receives(run, dead):
     assert [message.receive_count for message in dead.peek()] == [2, 2, 1, 0]
 
 
-def test_one_sources_dead_letters_can_be_asked_for_by_name_and_arn(run, sqs, dead):
+def test_dead_letters_of_one_source_are_selected_by_name_or_arn(run, sqs, dead):
     for source in ("orders", sqs.queue("orders").arn):
         assert [row["body"] for row in run("dlq", "dead", "--source", source).rows] == ["b", "a"]
     assert run("dlq", "dead", "--source", "rders").rows == []
@@ -62,7 +62,7 @@ def test_one_sources_dead_letters_can_be_asked_for_by_name_and_arn(run, sqs, dea
     assert [row["body"] for row in run("dlq", "dead", "--source", "orders").rows] == ["b", "a"]
 
 
-def test_more_than_the_limit_is_said(run, dead):
+def test_more_dead_letters_than_the_limit_are_mentioned(run, dead):
     ran = run("dlq", "dead", "--limit", 2)
     assert ([row["body"] for row in ran.rows], ran.err) == (
         ["c", "b"],
@@ -80,7 +80,7 @@ def test_tables_are_for_humans(run, dead):
     assert lines[-1].split() == ["dead", "1"]
 
 
-def test_what_is_shown_can_be_sent_again(run, sqs, dead):
+def test_printed_dead_letters_can_be_sent_again(run, sqs, dead):
     shown = run("dlq", "dead").out
     assert run("send", "orders", "-", "--jsonl", input=shown).code == 0
     assert [message.body for message in sqs.queue("orders").peek()] == ["c", "b", "a"]
@@ -102,21 +102,21 @@ def test_a_fifo_queues_dead_letters_have_their_groups(run, sqs):
     assert "group" in run("dlq", "dead.fifo", "--output", "table").out.splitlines()[0].split()
 
 
-def test_nothing_dead_is_said(run, sqs):
+def test_a_file_without_dead_letters_is_reported_in_words(run, sqs):
     assert (run("dlq").out, run("dlq").err) == ("", "no dead-letter queues\n")
     dead = sqs.create_queue("dead")
     sqs.queue("orders").set_attributes(dead_letter_queue=dead, max_receive_count=1)
     assert (run("dlq", "dead").out, run("dlq", "dead").err) == ("", "dead: no dead letters\n")
 
 
-def test_a_queue_that_is_nobody_s_dead_letter_queue_is_said(run, sqs):
+def test_a_queue_that_is_not_a_dead_letter_queue_is_mentioned(run, sqs):
     sqs.queue("orders").send("alive")
     ran = run("dlq", "orders")
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("orders: no queue sends its dead letters here")
 
 
-def test_a_dead_letter_queue_that_is_gone_is_said(run, sqs, dead):
+def test_a_missing_dead_letter_queue_is_mentioned(run, sqs, dead):
     dead.delete()
     ran = run("dlq")
     assert [(row["queue"], row["source"], row["messages"]) for row in ran.rows] == [
@@ -126,7 +126,7 @@ def test_a_dead_letter_queue_that_is_gone_is_said(run, sqs, dead):
     assert "orders: its dead-letter queue dead does not exist" in ran.err
 
 
-def test_what_was_asked_for_and_is_wrong_is_told(run, sqs, dead):
+def test_invalid_requests_are_explained(run, sqs, dead):
     assert run("dlq", "--source", "orders").code == 2
     for words in (["nowhere"], ["dead", "--source", "no name"]):
         ran = run("dlq", *words)
@@ -135,7 +135,7 @@ def test_what_was_asked_for_and_is_wrong_is_told(run, sqs, dead):
 
 
 def test_ages_and_moves_are_those_of_the_files_clock(path):
-    """The age counts from the send; what is beyond its retention is no dead letter any more."""
+    """The age counts from the send. An expired message is no longer a dead letter."""
     clock = sqsqlite.ManualClock()
     with sqsqlite.connect(path, clock=clock) as sqs:
         dead = sqs.create_queue("dead", message_retention_period=60)

@@ -13,7 +13,7 @@ def fifo(run, sqs):
     return sqs.queue("orders.fifo")
 
 
-def test_a_name_that_ends_in_fifo_makes_a_fifo_queue(run, sqs):
+def test_a_name_that_ends_in_fifo_creates_a_fifo_queue(run, sqs):
     for words in (["create", "one.fifo"], ["create", "one.fifo", "-a", "FifoQueue=true"]):
         assert run(*words).code == 0
     assert sqs.queue("one.fifo").attributes["FifoQueue"] == "true"
@@ -34,14 +34,14 @@ def test_what_only_a_fifo_queue_can_have_is_refused_with_a_hint(run, path):
     assert (refused.code, "hint" in refused.err) == (1, False)
 
 
-def test_send_makes_one_too(run, sqs):
+def test_send_creates_a_fifo_queue_too(run, sqs):
     words = ["--create", "--group", "g", "--deduplication-id", "1"]
     assert run("send", "new.fifo", "a", *words).rows[0]["sequence_number"] is not None
     assert run("send", "new.fifo", "b", *words).code == 0
     assert [message.body for message in sqs.queue("new.fifo").peek()] == ["a"]
 
 
-def test_one_deduplication_id_is_refused_for_all_lines_of_the_input(run, fifo):
+def test_a_deduplication_id_for_all_lines_of_the_input_is_refused(run, fifo):
     for form in ([], ["--jsonl"], ["--nul"]):
         refused = run("send", "orders.fifo", "-", "--group", "g", "--deduplication-id", "1", *form, input="")
         assert refused.code == 2
@@ -53,7 +53,7 @@ def test_one_deduplication_id_is_refused_for_all_lines_of_the_input(run, fifo):
 
 
 def test_messages_show_group_sequence_number_and_deduplication_id(run, fifo):
-    """The same ones, looked at and received."""
+    """`peek` and `receive` show the same messages."""
     names = ("message_id", "group_id", "deduplication_id", "sequence_number")
     looked_at = [[row[name] for name in names] for row in run("peek", "orders.fifo").rows]
     assert [row[1] for row in looked_at] == ["blue", "red", "blue"]
@@ -84,7 +84,7 @@ def test_tables_of_a_standard_queue_show_groups_where_there_are_any(run, sqs, ve
     assert last.split()[-2:] == ["tenant", "b"]
 
 
-def test_what_waits_behind_a_message_in_flight_is_looked_at_as_visible(run, fifo):
+def test_peek_shows_messages_behind_one_in_flight_as_visible(run, fifo):
     assert [message.body for message in fifo.receive(1)] == ["a"]
     assert [(row["body"], row["state"]) for row in run("peek", "orders.fifo").rows] == [
         ("b", "visible"),
@@ -93,14 +93,14 @@ def test_what_waits_behind_a_message_in_flight_is_looked_at_as_visible(run, fifo
     assert [row["body"] for row in run("peek", "orders.fifo", "--hidden").rows] == ["a"]
 
 
-def test_following_is_in_order_of_sending(fifo):
+def test_follow_shows_messages_in_order_of_sending(fifo):
     followed = fifo.follow(2)
     assert [next(followed).body for _ in range(2)] == ["b", "c"]
     fifo.send("d", group_id="red")
     assert next(followed).body == "d"
 
 
-def test_a_command_for_each_message_sees_a_group_in_order(run, fifo, tmp_path):
+def test_a_command_per_message_gets_a_group_in_order(run, fifo, tmp_path):
     """Each message is deleted before the next one of its group is received."""
     ran = run("receive", "orders.fifo", "-n", 10, "--exec", "echo $SQSQLITE_GROUP_ID $(cat) >> seen")
     assert ran.code == 0
@@ -109,7 +109,7 @@ def test_a_command_for_each_message_sees_a_group_in_order(run, fifo, tmp_path):
     assert len(seen) == 3
 
 
-def test_a_group_comes_ten_at_a_time_and_whole_where_each_is_deleted(run, sqs, tmp_path):
+def test_a_receive_gets_ten_of_a_group_and_a_command_all(run, sqs, tmp_path):
     queue = sqs.create_queue("long.fifo", fifo=True, content_based_deduplication=True)
     queue.send_many([{"body": str(number), "group_id": "g"} for number in range(15)])
     received = run("receive", "long.fifo", "-n", 15, "--visibility-timeout", 600)
@@ -121,7 +121,7 @@ def test_a_group_comes_ten_at_a_time_and_whole_where_each_is_deleted(run, sqs, t
 
 
 def test_peek_shows_tenants_in_order_of_service(run, sqs):
-    """One tenant's backlog does not stand before another's only message."""
+    """One tenant's backlog does not come before another's only message."""
     queue = sqs.queue("orders")
     queue.send_many([{"body": f"noisy {number}", "group_id": "noisy"} for number in range(3)])
     queue.send("quiet", group_id="quiet")
@@ -130,7 +130,7 @@ def test_peek_shows_tenants_in_order_of_service(run, sqs):
     assert looked_at.index("quiet") < 2
 
 
-def test_a_tenants_message_that_came_back_is_looked_at_behind_the_others(run, sqs):
+def test_peek_shows_a_returned_message_of_a_tenant_last(run, sqs):
     queue = sqs.queue("orders")
     queue.send_many([{"body": f"noisy {number}", "group_id": "noisy"} for number in range(3)])
     queue.receive(visibility_timeout=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that write another file, onto a full disk: one line, exit code 1, and nothing half done under the name."""
+"""Commands that write another file to a full disk: one line, exit code 1, and no unfinished file under the name."""
 
 import pytest
 
@@ -49,6 +49,6 @@ def test_load(run, disk, tmp_path):
 
 
 def test_dump(run, disk):
-    """Part of it was written; a dump that is whole ends with an `end` line."""
+    """A part of the dump was written; only a complete dump ends with an `end` line."""
     assert_full(run("dump", "--out", disk / "orders.jsonl"))
     assert '"end"' not in (disk / "orders.jsonl").read_text().splitlines()[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users read, and what is loaded for it."""
+"""The help, and the modules that a command loads."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ def test_every_command_has_help_with_an_example(run, verb):
     assert f"sqsqlite {verb} " in shown.out.partition("Options:")[0].partition("\n\n")[2]
 
 
-def test_the_table_says_what_the_command_itself_says(verb):
+def test_the_table_of_commands_repeats_each_commands_summary(verb):
     command = VERBS[verb].load()
     assert re.split(r"(?<=\.)\s", command.help or "")[0] == VERBS[verb].summary
 
@@ -46,8 +46,8 @@ def test_the_document_lists_every_command_option_and_exit_code():
         assert f"| {code} | {meaning.partition(';')[0].partition(':')[0]}" in text.replace("`", "")
 
 
-def test_the_document_tells_each_error_s_other_names():
-    """The key service's errors come from Amazon alone."""
+def test_the_document_gives_the_other_names_of_each_error():
+    """The errors of the key service exist only at Amazon."""
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     told = set(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| `(\w+)` \|$", text, re.MULTILINE))
     names = {(kind.__name__, kind.query_code, kind.code) for kind in by_query_code.values()}
@@ -61,8 +61,8 @@ def commands(command, words=()):
         yield from commands(child, (*words, name))
 
 
-def test_examples_stay_as_they_are_written_line_by_line(run, verb):
-    """Click joins lines that no mark keeps apart, and prints a mark that is not the one it knows."""
+def test_examples_in_help_keep_their_lines(run, verb):
+    """Click joins lines without a separating mark, and prints any mark that it does not know."""
     for words, command in commands(VERBS[verb].load(), (verb,)):
         shown = run(*words, "--help").out
         assert r"\b" not in shown
@@ -72,7 +72,7 @@ def test_examples_stay_as_they_are_written_line_by_line(run, verb):
         assert [example for example in examples if len(example) < 74 and example not in lines] == []
 
 
-def test_the_help_of_the_whole_shows_its_examples_line_by_line(run):
+def test_examples_in_the_main_help_keep_their_lines(run):
     shown = run("--help").out
     assert r"\b" not in shown
     assert "    sqsqlite create orders\n    sqsqlite send orders" in shown
@@ -90,7 +90,7 @@ def test_unknown_command_is_a_usage_error_that_names_similar_ones(run, word, sim
     assert ("did you mean" in refused.err) == bool(similar)
 
 
-def test_every_named_home_is_a_command(verb):
+def test_every_command_in_a_hint_exists(verb):
     assert VERBS[verb].load().name == verb
 
 
@@ -108,10 +108,10 @@ def test_every_named_home_is_a_command(verb):
     ],
     ids=lambda part: " ".join(
         part if isinstance(part, list) else sorted(part)
-    ),  # a set's order is the process's own
+    ),  # the order of a set differs between processes
 )
 def test_a_command_loads_only_what_it_needs(words: list[str], loaded: set[str], tmp_path: Path):
-    """In a process of its own. Where the standard library's SQLite serves, sqlite3 stands for pysqlite3."""
+    """In a process of its own. sqlite3 replaces pysqlite3 if the standard library's SQLite is used."""
     script = (
         "import sys\nfrom sqsqlite.cli import main\n"
         f"try: main({words!r})\n"

@@ -11,7 +11,7 @@ from tests.cli.serving import served
 ACCOUNT = "111122223333"
 
 
-def test_key_is_made_with_the_file_and_its_secret_is_shown_once(run, path):
+def test_key_is_created_with_the_file_and_its_secret_is_shown_once(run, path):
     made = run("keys", "add", "--account", ACCOUNT, "--user", "worker")
     [key] = made.rows
     assert made.code == 0
@@ -25,7 +25,7 @@ def test_key_is_made_with_the_file_and_its_secret_is_shown_once(run, path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
-def test_file_that_others_can_read_is_told_of(run, path):
+def test_file_that_others_can_read_causes_a_warning(run, path):
     made = run("keys", "add")
     path.chmod(0o660)
     told = f"{path}: other users can read these secrets: chmod 600 prevents that"
@@ -35,7 +35,7 @@ def test_file_that_others_can_read_is_told_of(run, path):
     assert "chmod" not in run("keys", "add").err
 
 
-def test_key_is_of_the_account_without_a_server_unless_said(run):
+def test_key_belongs_to_the_default_account_unless_another_is_given(run):
     [key] = run("keys", "add", "--output", "json").json
     assert (key["account"], key["user"]) == ("000000000000", None)
 
@@ -99,7 +99,7 @@ def test_session_is_exported_to_a_shell(run):
     assert values == [shlex.quote(value) for value in values]
 
 
-def test_session_is_of_a_key_in_a_file_too(run, path, tmp_path):
+def test_session_may_belong_to_a_key_of_a_credentials_file(run, path, tmp_path):
     file = tmp_path / "credentials"
     file.write_text("[ops]\naws_access_key_id = OPS\naws_secret_access_key = secret\n")
     [session] = run("keys", "session", "OPS", "--keys", file).rows
@@ -127,6 +127,6 @@ def test_refusals_are_errors(run, sqs, words):
 
 
 @pytest.mark.parametrize("words", [("list",), ("rotate", "NOBODY"), ("remove", "NOBODY", "--yes")])
-def test_makes_no_file_but_to_add(run, path, words):
+def test_only_keys_add_creates_a_file(run, path, words):
     assert run("keys", *words).code == 1
     assert not path.exists()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`metrics`: CloudWatch's names, whatever the format."""
+"""`metrics`: CloudWatch's names, in every format."""
 
 import csv
 
 
-def test_each_queue_is_an_object_of_cloudwatchs_names(run, sqs):
+def test_each_queue_is_an_object_with_cloudwatchs_names(run, sqs):
     queue = sqs.queue("orders")
     queue.send_many(["a", "b", "c"])
     queue.receive()[0].delete()
@@ -35,7 +35,7 @@ def test_a_table_has_a_line_for_each_metric(run, sqs):
     assert {line[0] for line in lines} == {"orders"}
 
 
-def test_a_part_can_be_asked_for(run, sqs):
+def test_metrics_of_some_queues_can_be_selected(run, sqs):
     ran = run("metrics", "orders", "--query", "[0].NumberOfMessagesSent", "--output", "json")
     assert (ran.code, ran.out) == (0, "0\n")
 

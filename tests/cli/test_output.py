@@ -33,7 +33,7 @@ def printed(capsys):
     return of
 
 
-def test_rows_are_json_lines_where_no_terminal_is(printed):
+def test_rows_are_json_lines_outside_a_terminal(printed):
     assert [json.loads(line) for line in printed(ROWS).splitlines()] == ROWS
 
 
@@ -54,7 +54,7 @@ def test_csv_has_a_heading_every_column_and_quotes(printed):
 
 
 def test_csv_quotes_every_kind_of_line_end(printed):
-    """A carriage return would end the row for the reader, and what follows would begin a cell of its own."""
+    """A carriage return would end the row, and the rest would begin a cell of its own."""
     bodies = ["a\rb", "a\nb", "a\r\nb", "\r"]
     text = printed([{"body": body, "x": 1} for body in bodies], "csv")
     assert list(csv.reader(io.StringIO(text, newline=""))) == [
@@ -65,7 +65,7 @@ def test_csv_quotes_every_kind_of_line_end(printed):
 
 
 @pytest.mark.parametrize("begin", [*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
-def test_csv_safe_has_no_cell_that_a_spreadsheet_takes_for_a_formula(printed, begin):
+def test_csv_safe_has_no_cell_that_a_spreadsheet_reads_as_a_formula(printed, begin):
     text = f"{begin}cmd|' /C calc'!A0"
     rows = [{"body": text, text: "a=b", "count": -5, "ratio": -0.5, "parts": {"=": text}, "none": None}]
     [heading, cells] = csv.reader(io.StringIO(printed(rows, "csv-safe"), newline=""))
@@ -73,11 +73,11 @@ def test_csv_safe_has_no_cell_that_a_spreadsheet_takes_for_a_formula(printed, be
     assert cells == [f"'{text}", "a=b", "-5", "-0.5", json.dumps({"=": text}, ensure_ascii=False), ""]
 
 
-def test_csv_has_such_a_cell_as_it_is(printed):
+def test_csv_keeps_a_cell_that_looks_like_a_formula(printed):
     assert printed([{"body": "=1+1"}], "csv") == "body\n=1+1\n"
 
 
-def test_text_is_parted_by_tabs_and_has_the_columns_asked_for(printed):
+def test_text_is_separated_by_tabs_and_has_the_selected_columns(printed):
     assert printed(ROWS, "text", "count", "name") == '1\ta\n20\tb,"c"\n'
 
 
@@ -85,13 +85,13 @@ def test_a_table_aligns_numbers_right(printed):
     assert printed(ROWS, "table", "name", "count") == 'name   count\na          1\nb,"c"     20\n'
 
 
-def test_a_query_applies_to_all_rows_or_to_each_that_comes_endlessly(printed):
+def test_a_query_applies_to_all_rows_or_to_each_row_of_a_stream(printed):
     assert json.loads(printed(ROWS, query="[].count")) == [1, 20]
     assert printed(ROWS, "text", query="[].count") == "1\t20\n"
     assert printed(iter(ROWS), "jsonl", query="count", endless=True) == "1\n20\n"
 
 
-def test_rows_that_come_endlessly_are_printed_one_by_one(printed, capsys):
+def test_rows_of_a_stream_are_printed_one_by_one(printed, capsys):
     def rows():
         yield ROWS[0]
         assert json.loads(capsys.readouterr().out) == ROWS[0]
@@ -104,7 +104,7 @@ def table(columns, rows, width):
     return list(Drawing(columns, width).lines(rows))
 
 
-def test_a_table_that_is_too_wide_cuts_the_widest_text_that_may_be_cut():
+def test_a_wide_table_cuts_its_widest_text():
     columns = [Column("id"), Column("body", cut=True), Column("remark", cut=True)]
     lines = table(columns, [["12345", "x" * 1000, "short"], ["1", "☂" * 50, "y" * 30]], 70)
     assert max(map(cell_len, lines)) == 70
@@ -118,7 +118,7 @@ STATISTICS = [*counts_columns(), *_ACTIVITY]
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 @pytest.mark.parametrize("name", ["orders", "a-queue-with-a-longer-name"])
-def test_headings_and_ids_are_never_cut_whatever_the_width(width, name):
+def test_headings_and_ids_are_never_cut(width, name):
     row = [
         name,
         12_345,
@@ -151,13 +151,13 @@ def test_the_least_important_columns_are_left_out_first():
     }
 
 
-def test_rows_that_come_one_by_one_have_one_heading_and_stand_below_each_other():
+def test_rows_of_a_stream_share_one_heading_and_its_columns():
     found = Drawing([Column("state", width=9), Column("body", cut=True)], 40)
     lines = [line for row in (["visible", "a"], ["in flight", "b"]) for line in found.lines([row])]
     assert lines == ["state      body", "visible    a", "in flight  b"]
 
 
-def test_rows_that_come_endlessly_are_one_table_on_a_terminal(printed, monkeypatch):
+def test_rows_of_a_stream_are_one_table_on_a_terminal(printed, monkeypatch):
     monkeypatch.setattr(Output, "is_terminal", True)
     shown = printed(iter(ROWS), None, "name", "count", endless=True)
     assert shown.splitlines() == ["\x1b[1mname  count\x1b[0m", "a         1", 'b,"c"     20']
@@ -175,13 +175,13 @@ def test_rows_that_come_endlessly_are_one_table_on_a_terminal(printed, monkeypat
         (1_209_600, "14d"),
     ],
 )
-def test_an_age_is_told_in_the_unit_that_fits(seconds, text):
+def test_an_age_has_a_fitting_unit(seconds, text):
     assert age(seconds) == text
 
 
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("größe", 5), ("日本", 4), ("e\u0301", 1)])
-def test_width_is_what_a_terminal_shows(text, width):
-    """The next column begins where the heading's does, and half a wide character is never shown."""
+def test_width_is_counted_in_columns_of_the_terminal(text, width):
+    """The next column begins under its heading, and half a wide character is never shown."""
     heading, line = table([Column("body", cut=True, width=9), Column("id")], [[text, "x"]], None)
     assert line == text + " " * (11 - width) + "x"
     assert heading == "body" + " " * 7 + "id"
@@ -196,7 +196,7 @@ def test_a_cut_text_never_ends_in_half_a_character(width):
     assert cell_len(line) <= max(width, 10)
 
 
-def test_markup_in_a_body_is_text(printed):
+def test_markup_in_a_body_is_printed_as_text(printed):
     body = "[bold red]:smile:[/] [link=http://example.com]x[/link] \x1b[31m"
     shown = printed([{"body": body}], "table")
     assert shown == "body\n" + body.replace("\x1b", r"\x1b") + "\n"

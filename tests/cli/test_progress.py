@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line on standard error that shows how far a command is: on a terminal alone, and gone at the end."""
+"""The progress line on standard error: only on a terminal, and removed at the end."""
 
 import os
 import pty
@@ -14,7 +14,7 @@ LINES = 20_000
 
 @pytest.fixture
 def terminal():
-    """`terminal("send", "orders", "-", ...)` runs the command with standard error on a terminal: what that shows."""
+    """`terminal("send", "orders", "-", ...)` runs the command with standard error on a terminal. Returns the output."""
 
     def run(*words, **options):
         ours, theirs = pty.openpty()
@@ -26,7 +26,7 @@ def terminal():
             while part := os.read(ours, 4096):
                 shown += part
         except OSError:
-            pass  # how Linux tells that nobody holds the other end any more
+            pass  # how Linux reports that the other end is closed
         os.close(ours)
         assert process.wait() == 0
         return shown.decode()
@@ -42,7 +42,7 @@ def lines(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_has_a_bar_that_is_gone_at_the_end(terminal, sqs, path, lines):
+def test_input_from_a_file_has_a_bar_that_is_removed_at_the_end(terminal, sqs, path, lines):
     with lines.open("rb") as source:
         shown = terminal("--db", str(path), "send", "orders", "-", stdin=source)
     assert "━" in shown
@@ -54,7 +54,7 @@ def test_a_file_has_a_bar_that_is_gone_at_the_end(terminal, sqs, path, lines):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["--quiet"], ["--no-color"]])
-def test_quiet_shows_none_and_no_color_has_no_colours(terminal, sqs, path, lines, words):
+def test_quiet_shows_no_progress_and_no_color_no_colours(terminal, sqs, path, lines, words):
     with lines.open("rb") as source:
         shown = terminal("--db", str(path), *words, "send", "orders", "-", stdin=source)
     assert "\x1b[3" not in shown.replace("\x1b[?25", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues from the shell: list, make, empty, delete, and what asks first."""
+"""Queues from the shell: list, create, purge, delete, and the commands that ask first."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_queues_are_listed_with_their_counts(run, sqs):
     assert run("queues", "x").err == "no queue's name begins with 'x'\n"
 
 
-def test_create_makes_a_queue_as_asked_for(run, path):
+def test_create_makes_a_queue_with_its_options(run, path):
     run("create", "failed")
     words = [
         "-a",
@@ -101,7 +101,7 @@ def test_create_with_other_values_names_what_changes_a_queue(run):
     assert "sqsqlite set q" in run("create", "q", "--delay-seconds", 5).err
 
 
-def test_set_changes_what_is_given_and_leaves_the_rest(run, sqs):
+def test_set_changes_the_given_attributes_alone(run, sqs):
     queue = sqs.queue("orders")
     sqs.create_queue("failed")
     queue.set_attributes(visibility_timeout=7)
@@ -117,7 +117,7 @@ def test_set_changes_what_is_given_and_leaves_the_rest(run, sqs):
     assert (queue.tags, '"maxReceiveCount":5' in found["RedrivePolicy"]) == ({"team": "sales"}, True)
 
 
-def test_set_changes_the_dead_letter_queue_and_its_count_one_without_the_other(run, sqs):
+def test_set_changes_the_dead_letter_queue_and_its_count_independently(run, sqs):
     queue, failed, other = sqs.queue("orders"), sqs.create_queue("failed"), sqs.create_queue("other")
 
     def policy():
@@ -166,7 +166,7 @@ def test_without_a_terminal_nothing_is_destroyed_unless_yes_is_given(run, sqs, v
 
 
 @pytest.mark.parametrize("verb", ["purge", "delete"])
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(run, sqs, verb):
+def test_a_dry_run_prints_its_plan_and_changes_nothing(run, sqs, verb):
     sqs.queue("orders").send_many(["a"] * 1234)
     ran = run(verb, "orders", "--dry-run")
     assert (ran.code, ran.out) == (0, "")
@@ -177,7 +177,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(run, sqs, verb):
 @pytest.mark.parametrize(
     ("answer", "code", "left"), [("y\n", 0, 0), ("n\n", 1, 1), ("\n", 1, 1), ("", 130, 1)]
 )
-def test_at_a_terminal_it_asks_with_the_count(run, sqs, terminal, answer, code, left):
+def test_the_question_at_a_terminal_shows_the_count(run, sqs, terminal, answer, code, left):
     sqs.queue("orders").send("a")
     ran = run("purge", "orders", input=answer)
     assert ran.code == code
@@ -185,13 +185,13 @@ def test_at_a_terminal_it_asks_with_the_count(run, sqs, terminal, answer, code, 
     assert len(sqs.queue("orders")) == left
 
 
-def test_delete_takes_the_queue_away(run, sqs):
+def test_delete_removes_the_queue(run, sqs):
     assert run("delete", "orders", "--yes").code == 0
     assert run("queues").rows == []
     assert run("delete", "orders", "--yes").err.partition(":")[0] == "QueueDoesNotExist"
 
 
-def test_delete_warns_of_the_queues_whose_dead_letters_go_there(run, sqs, terminal):
+def test_delete_warns_of_the_sources_of_a_dead_letter_queue(run, sqs, terminal):
     dead = sqs.create_queue("dead")
     for name in ("mails", "orders"):
         sqs.create_queue(name).set_attributes(dead_letter_queue=dead, max_receive_count=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`receive`: printed, deleted, or handed to a command."""
+"""`receive`: messages are printed, deleted, or passed to a command."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ def queue(sqs):
     return sqs.queue("orders")
 
 
-def test_a_received_message_is_printed_with_all_it_has_and_hidden(run, queue):
+def test_a_received_message_is_printed_in_full_and_hidden(run, queue):
     sent = queue.send("hi", attributes={"kind": "x", "n": 5}, group_id="alice", trace_header="Root=1")
     [row] = run("receive", "orders").rows
     assert (row["message_id"], row["body"], row["receive_count"]) == (sent.message_id, "hi", 1)
@@ -31,19 +31,19 @@ def test_a_received_message_is_printed_with_all_it_has_and_hidden(run, queue):
     assert run("receive", "orders").rows == []
 
 
-def test_any_number_is_received_not_only_ten(run, queue):
+def test_more_than_ten_messages_can_be_received(run, queue):
     queue.send_many([str(number) for number in range(35)])
     assert [row["body"] for row in run("receive", "orders", "-n", 25).rows] == [str(n) for n in range(25)]
     assert len(run("receive", "orders", "-n", 25).rows) == 10
 
 
-def test_delete_deletes_what_was_printed(run, queue):
+def test_delete_deletes_the_printed_messages(run, queue):
     queue.send_many(["a"] * 13)
     assert len(run("receive", "orders", "-n", 12, "--delete").rows) == 12
     assert len(queue) == 1
 
 
-def test_nothing_is_deleted_that_could_not_be_printed(run, queue, monkeypatch):
+def test_a_message_that_could_not_be_printed_is_not_deleted(run, queue, monkeypatch):
     queue.send("precious")
     from sqsqlite.cli.output import Output
 
@@ -56,8 +56,8 @@ def test_nothing_is_deleted_that_could_not_be_printed(run, queue, monkeypatch):
     assert len(queue) == 1
 
 
-def test_a_delete_that_fails_is_told_and_exits_with_4(run, queue, monkeypatch):
-    """With a visibility timeout of 0 the message is nobody's once it is printed."""
+def test_a_failed_delete_is_reported_and_exits_with_4(run, queue, monkeypatch):
+    """With a visibility timeout of 0 another consumer may receive the message as soon as it is printed."""
     queue.send("hi")
     ran = run("receive", "orders", "--delete", "--visibility-timeout", 0)
     assert ran.code == 4
@@ -65,7 +65,7 @@ def test_a_delete_that_fails_is_told_and_exits_with_4(run, queue, monkeypatch):
     assert len(queue) == 1
 
 
-def test_an_empty_queue_is_no_error_unless_asked_for(run, queue):
+def test_an_empty_queue_is_an_error_only_on_request(run, queue):
     ran = run("receive", "orders")
     assert (ran.code, ran.out, ran.err) == (0, "", "orders: no message\n")
     assert run("receive", "orders", "--fail-empty").code == 3
@@ -90,7 +90,7 @@ def test_options_that_make_no_sense_are_refused(run, queue, words):
     [["--wait", 21], ["--visibility-timeout", 43_201], ["--exec", "exit 1", "--retry-after", 43_201]],
     ids=str,
 )
-def test_seconds_that_sqs_does_not_allow_are_refused_before_anything_is_received(run, queue, words):
+def test_seconds_beyond_sqss_ranges_are_refused_before_the_receive(run, queue, words):
     queue.send("hi")
     refused = run("receive", "orders", *words)
     assert (refused.code, refused.err.partition(":")[0]) == (1, "InvalidParameterValue")
@@ -120,7 +120,7 @@ PRINT_ENVIRONMENT = 'cat >> got; echo " ${#SQSQLITE_ATTRIBUTES} $SQSQLITE_LEFT_O
 
 
 def test_attributes_too_large_for_a_variable_are_left_out(run, queue, path):
-    """One string of an environment has 128 KiB at most on Linux: the message is handled, and those after it."""
+    """One string of an environment has 128 KiB at most on Linux: this message and the later ones are still handled."""
     sent = queue.send("large", attributes={"kind": "x" * 140_000})
     queue.send("small", attributes={"kind": "x"})
     ran = run(
@@ -152,14 +152,14 @@ def test_attributes_that_make_the_whole_environment_too_large_are_left_out(queue
 @pytest.mark.parametrize(
     "setting", [{}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}], ids=str
 )
-def test_attributes_are_utf_8_in_the_environment_whatever_the_locale(queue, path, setting):
+def test_attributes_are_utf_8_in_the_environment_in_every_locale(queue, path, setting):
     queue.send("a", attributes={"kind": "größe"})
     command = [*COMMAND, "--db", path, "receive", "orders", "--exec", 'echo "$SQSQLITE_ATTRIBUTES" > got']
     subprocess.run(command, env={**os.environ, **setting}, check=True, timeout=50)
     assert (path.parent / "got").read_bytes() == '{"kind": "größe"}\n'.encode()
 
 
-def test_a_body_reaches_the_command_as_data_alone(run, queue, path):
+def test_a_body_reaches_the_command_only_as_data(run, queue, path):
     queue.send("$(touch broken); `touch broken`")
     run("receive", "orders", "--exec", "cat > got")
     assert (path.parent / "got").read_text() == "$(touch broken); `touch broken`"
@@ -175,14 +175,14 @@ def test_a_failing_command_leaves_the_message_hidden(run, queue):
     assert [message.state for message in queue.peek(hidden=True)] == ["in flight"]
 
 
-def test_retry_after_0_shows_it_again_at_once(run, queue):
+def test_retry_after_0_makes_the_message_visible_at_once(run, queue):
     queue.send("hi")
     run("receive", "orders", "--exec", "exit 3", "--retry-after", 0)
     [message] = queue.peek()
     assert message.receive_count == 1
 
 
-def test_as_many_as_asked_for_are_handled(run, queue):
+def test_the_requested_number_of_messages_is_handled(run, queue):
     queue.send_many(["a", "b", "c"])
     assert run("receive", "orders", "-n", 2, "--exec", "true").code == 0
     assert [message.body for message in queue.peek()] == ["c"]
@@ -190,7 +190,7 @@ def test_as_many_as_asked_for_are_handled(run, queue):
 
 
 def test_the_timeout_is_extended_while_the_command_runs(run, queue, path):
-    """The command runs until the heartbeat has been seen: its own message is hidden for longer than it began with."""
+    """The command runs until the heartbeat has been seen: its message is hidden for longer than at the start."""
     queue.send("slow")
     look = f"{sys.executable} -m sqsqlite.cli peek orders --hidden --query '[0].visible_at' --output text"
     script = f'first=$({look}); until [ "$({look})" != "$first" ]; do :; done'
@@ -209,8 +209,8 @@ OTHER = f"{sys.executable} -m sqsqlite.cli receive orders -q"
         (f"{OTHER} --delete > got", "another consumer has deleted the message", 0),
     ],
 )
-def test_a_message_lost_under_a_command_that_succeeds_is_not_done(run, queue, command, said, left):
-    """The timeout ends under the command, since 0 is never extended; what another has deleted was its work, too."""
+def test_a_command_that_loses_its_message_has_not_finished_it(run, queue, command, said, left):
+    """The timeout ends during the command, since 0 is never extended. A message deleted by another was its work too."""
     sent = queue.send("hi")
     ran = run("receive", "orders", "--visibility-timeout", 0, "--exec", command)
     assert ran.code == 4
@@ -220,7 +220,7 @@ def test_a_message_lost_under_a_command_that_succeeds_is_not_done(run, queue, co
     assert len(queue) == left
 
 
-def test_a_message_that_died_under_its_command_is_lost(run, sqs):
+def test_a_message_that_became_a_dead_letter_during_its_command_is_lost(run, sqs):
     dead = sqs.create_queue("dead")
     frail = sqs.create_queue("frail", dead_letter_queue=dead, max_receive_count=1)
     frail.send("hi")
@@ -230,7 +230,7 @@ def test_a_message_that_died_under_its_command_is_lost(run, sqs):
     assert "lost, the message is in the dead-letter queue" in ran.err
 
 
-def test_a_failed_command_whose_message_is_gone_is_told_as_both(run, queue):
+def test_a_failed_command_that_lost_its_message_is_reported_as_both(run, queue):
     queue.send("hi")
     words = ["--visibility-timeout", 0, "--exec", f"{OTHER} --delete > got; exit 3", "--retry-after", 5]
     ran = run("receive", "orders", *words)
@@ -255,8 +255,8 @@ def test_a_loop_works_until_sigterm_and_ends_its_command_first(queue, path):
     assert len(queue) == 0
 
 
-def test_a_second_signal_ends_the_command_that_is_waited_for(queue, path):
-    """The command tells its process number, ignores what the terminal sends, and would go on for long."""
+def test_a_second_signal_ends_the_running_command(queue, path):
+    """The command prints its process number, ignores the terminal's signals, and would run for long."""
     queue.send("a")
     process = subprocess.Popen(
         [*COMMAND, "--db", path, "receive", "orders", "--loop", "--exec", "echo $$; exec sleep 40"],
@@ -291,8 +291,8 @@ main(sys.argv[1:])
 """
 
 
-def test_two_signals_while_the_command_starts_end_it_too(queue, path):
-    """Both come when the system has started the command and its caller does not know it yet."""
+def test_two_signals_during_its_start_end_the_command_too(queue, path):
+    """Both arrive when the system has started the command, but its caller does not know it yet."""
     queue.send("a")
     receive = ["--db", path, "receive", "orders", "--loop", "--exec", "exec sleep 40 >&- 2>&-"]
     ended = subprocess.run(
@@ -319,7 +319,7 @@ def test_an_idle_loop_ends_at_once(queue, path):
     assert process.returncode == 130
 
 
-def test_the_wait_is_for_the_first_messages_only(sqs, queue):
+def test_only_the_first_receive_waits_for_messages(sqs, queue):
     queue.send_many(["a"] * 12)
     source = Receiving(sqs.client, "orders", 20, None)
     portions = source.up_to(30)
@@ -328,8 +328,8 @@ def test_the_wait_is_for_the_first_messages_only(sqs, queue):
 
 
 @pytest.mark.parametrize("own", [0, 30])
-def test_with_a_visibility_timeout_of_0_no_message_comes_twice(run, queue, own):
-    """Each receive is counted, and may be the one too many: the queue's own 0 is as good as a given one."""
+def test_with_a_visibility_timeout_of_0_no_message_is_received_twice(run, queue, own):
+    """Each receive counts, and may exceed the limit. The queue's own 0 has the same effect as the option."""
     queue.set_attributes({"VisibilityTimeout": own})
     queue.send_many(["a", "b", "c"])
     words = ["--visibility-timeout", 0] if own else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`receive --delete` deletes what was printed, and that alone."""
+"""`receive --delete` deletes exactly the messages that were printed."""
 
 import os
 import pty
@@ -24,7 +24,7 @@ def states(queue):
     "query",
     ["body", "[0].body", "[:2].body", "[-1]", "length(@)", "[].body | [0]", "*.body", "{all: [].body}"],
 )
-def test_a_query_that_does_not_say_which_messages_it_prints_is_refused_first(run, queue, query):
+def test_a_query_that_hides_which_messages_it_prints_is_refused(run, queue, query):
     queue.send_many(["a", "b", "c"])
     refused = run("receive", "orders", "-n", 10, "--delete", "--query", query)
     assert refused.code == 2
@@ -33,7 +33,7 @@ def test_a_query_that_does_not_say_which_messages_it_prints_is_refused_first(run
 
 
 @pytest.mark.parametrize("query", ["[].body", "[*].body", "[?body].body", "[0].body", "[] | [0]"])
-def test_in_a_loop_a_query_of_a_list_is_refused_first(run, queue, query):
+def test_in_a_loop_a_query_of_a_list_is_refused(run, queue, query):
     queue.send("a")
     assert run("receive", "orders", "--loop", "--delete", "--query", query).code == 2
     assert queue.peek()[0].receive_count == 0
@@ -41,7 +41,7 @@ def test_in_a_loop_a_query_of_a_list_is_refused_first(run, queue, query):
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "csv", "text", "table"])
 @pytest.mark.parametrize("query", ["[].body", "@[*].body", "[?body != 'x'].[body, message_id][]", "@"])
-def test_what_a_query_prints_is_deleted(run, queue, form, query):
+def test_messages_printed_by_a_query_are_deleted(run, queue, form, query):
     queue.send_many(["a1", "b2", "c3"])
     ran = run("receive", "orders", "-n", 10, "--delete", "--query", query, "--output", form)
     assert (ran.code, ran.err) == (0, "")
@@ -58,7 +58,7 @@ def test_what_a_query_prints_is_deleted(run, queue, form, query):
         ("[].[attributes.kind]", [[None], ["red"], [None]]),
     ],
 )
-def test_a_message_of_which_a_query_gives_nothing_is_left(run, queue, query, out):
+def test_a_message_without_a_result_of_the_query_is_kept(run, queue, query, out):
     queue.send("a")
     queue.send("b", attributes={"kind": "red"})
     queue.send("c")
@@ -99,7 +99,7 @@ def test_a_loop_deletes_what_it_printed_and_ends_at_a_message_without_a_result(q
 
 @pytest.mark.parametrize("words", [["-n", "3"], ["--loop"], ["-n", "3", "--query", "[].body"]], ids=" ".join)
 @pytest.mark.parametrize(("place", "code"), [("/dev/full", 1), ("pipe", 141), ("closed", 1)])
-def test_what_could_not_be_written_is_left(queue, path, words, place, code):
+def test_messages_that_could_not_be_written_are_kept(queue, path, words, place, code):
     """Three large messages: some are written before the buffer is flushed at the end."""
     queue.send_many([letter * 50_000 for letter in "abc"])
     command = [*COMMAND, "--db", str(path), "receive", "orders", "--delete", *words]
@@ -119,7 +119,7 @@ def test_what_could_not_be_written_is_left(queue, path, words, place, code):
     assert len(queue) == 3
 
 
-def test_on_a_terminal_what_is_deleted_is_not_cut(queue, path):
+def test_deleted_messages_are_printed_in_full_on_a_terminal(queue, path):
     queue.send("long " + "x" * 300, attributes={"kind": "red"})
     seen, terminal = pty.openpty()
     ran = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redrive`: what would be done, what was done, and what Ctrl-C and a kill leave."""
+"""`redrive`: its plan, its result, and the state after Ctrl-C and after a kill."""
 
 import os
 import pty
@@ -32,7 +32,7 @@ def dead(sqs):
 
 
 def latest(sqs):
-    """The latest task, as ListMessageMoveTasks has it."""
+    """The latest task, as ListMessageMoveTasks shows it."""
     return sqs.client.list_message_move_tasks(SourceArn=sqs.queue("dead").arn)["Results"][0]
 
 
@@ -40,7 +40,7 @@ def lengths(sqs):
     return {queue.name: len(queue) for queue in sqs.queues()}
 
 
-def test_a_dry_run_tells_how_many_of_what_would_go_where(run, sqs, dead):
+def test_a_dry_run_counts_messages_by_source_and_destination(run, sqs, dead):
     dead.receive(1)
     ran = run("redrive", "dead", "--dry-run")
     assert ran.rows == [
@@ -52,7 +52,7 @@ def test_a_dry_run_tells_how_many_of_what_would_go_where(run, sqs, dead):
     assert lengths(sqs) == {"dead": 22, "mails": 0, "orders": 0}
 
 
-def test_each_message_goes_back_to_where_it_came_from(run, sqs, dead):
+def test_each_message_goes_back_to_its_source(run, sqs, dead):
     ran = run("redrive", "dead", "--yes")
     assert ran.rows == [
         {"queue": "dead", "status": "COMPLETED", "moved": 22, "failure_reason": None, "task_handle": None}
@@ -80,14 +80,14 @@ def test_all_can_go_to_one_queue(run, sqs, dead):
     ],
     ids=lambda part: " ".join(part) if isinstance(part, list) else str(part),
 )
-def test_some_of_them_can_be_chosen(run, sqs, dead, words, count):
+def test_a_filter_selects_some_messages(run, sqs, dead, words, count):
     assert f"would move {count} messages" in run("redrive", "dead", *words, "--dry-run").err
     assert run("redrive", "dead", *words, "--yes").code == 0
     assert len(dead) == 22 - count
 
 
-def test_a_chain_is_gone_back_step_by_step(run, sqs, dead):
-    """What died in `orders` and `mails`, then in `dead`, is in `graves`."""
+def test_redrives_undo_a_chain_step_by_step(run, sqs, dead):
+    """The messages of `graves` died in `orders` and `mails`, and then in `dead`."""
     graves = sqs.create_queue("graves")
     dead.set_attributes(dead_letter_queue=graves, max_receive_count=1)
     while dead.receive(10, visibility_timeout=0) or len(dead):
@@ -102,7 +102,7 @@ def test_a_chain_is_gone_back_step_by_step(run, sqs, dead):
     assert lengths(sqs) == {"dead": 0, "graves": 0, "mails": 2, "orders": 20}
 
 
-def test_without_a_terminal_nothing_is_done_unless_yes_is_said(run, sqs, dead):
+def test_without_a_terminal_nothing_moves_unless_yes_is_given(run, sqs, dead):
     refused = run("redrive", "dead")
     assert refused.code == 2
     assert "move 22 messages from dead to mails (2), orders (20)?" in refused.err
@@ -110,7 +110,7 @@ def test_without_a_terminal_nothing_is_done_unless_yes_is_said(run, sqs, dead):
     assert len(dead) == 22
 
 
-def test_the_question_says_how_many_stay(run, sqs, dead):
+def test_the_question_counts_the_messages_that_stay(run, sqs, dead):
     dead.send("direct")
     sqs.queue("mails").delete()
     assert "move 20 messages from dead to orders; 3 stay?" in run("redrive", "dead").err
@@ -118,7 +118,7 @@ def test_the_question_says_how_many_stay(run, sqs, dead):
     assert "move 10 messages from dead to orders; 13 stay?" in run("redrive", "dead").err
 
 
-def test_what_has_nowhere_to_go_is_said_with_what_moves_it(run, sqs, dead):
+def test_messages_without_a_source_are_mentioned_with_a_remedy(run, sqs, dead):
     run("redrive", "dead", "--yes")
     assert run("redrive", "dead").err == "dead: nothing to move\n"
     dead.send_many(["direct", "in flight"])
@@ -132,7 +132,7 @@ def test_what_has_nowhere_to_go_is_said_with_what_moves_it(run, sqs, dead):
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 20), (b"n\n", 1, 22)])
-def test_it_asks_first_on_a_terminal(path, sqs, dead, answer, code, left):
+def test_redrive_asks_first_on_a_terminal(path, sqs, dead, answer, code, left):
     ours, theirs = pty.openpty()
     words = ["--db", path, "redrive", "dead", "--source", "mails"]
     process = subprocess.Popen([*COMMAND, *words], stdin=theirs, stdout=theirs, stderr=theirs)
@@ -146,13 +146,13 @@ def test_it_asks_first_on_a_terminal(path, sqs, dead, answer, code, left):
         while os.read(ours, 4096):
             pass
     except OSError:
-        pass  # how Linux tells that nobody holds the other end any more
+        pass  # how Linux reports that the other end is closed
     os.close(ours)
     assert (process.wait(), len(dead)) == (code, left)
 
 
 def begun(path, dead, *words):
-    """The command in a process of its own, once it has moved something."""
+    """The command in a process of its own, after its first moves."""
     process = subprocess.Popen(
         [*COMMAND, "--db", path, "redrive", "dead", "--yes", *words],
         stdout=subprocess.PIPE,
@@ -164,7 +164,7 @@ def begun(path, dead, *words):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_ctrl_c_cancels_the_task_and_tells_how_many_were_moved(path, sqs, dead, number, code):
+def test_ctrl_c_cancels_the_task_and_prints_the_number_of_moves(path, sqs, dead, number, code):
     process = begun(path, dead, "--rate", "10")
     process.send_signal(number)
     out, errors = process.communicate()
@@ -176,7 +176,7 @@ def test_ctrl_c_cancels_the_task_and_tells_how_many_were_moved(path, sqs, dead, 
     assert lengths(sqs) == {"dead": 22 - moved, "mails": 0, "orders": moved}
 
 
-def test_the_next_process_goes_on_with_the_task_of_a_killed_one(path, sqs, dead):
+def test_the_next_process_continues_the_task_of_a_killed_one(path, sqs, dead):
     process = begun(path, dead, "--rate", "10")
     process.kill()
     process.communicate()
@@ -186,7 +186,7 @@ def test_the_next_process_goes_on_with_the_task_of_a_killed_one(path, sqs, dead)
     assert lengths(sqs) == {"dead": 0, "mails": 2, "orders": 20}
 
 
-def test_in_the_background_it_is_left_to_whoever_has_the_file_open(run, sqs, dead):
+def test_a_task_in_the_background_is_left_to_the_other_processes(run, sqs, dead):
     ran = run("redrive", "dead", "--rate", "20", "--background", "--yes")
     assert (ran.code, ran.rows[0]["status"]) == (0, "RUNNING")
     assert ran.err == "dead: started; any process that has the file open goes on with it\n"
@@ -194,7 +194,7 @@ def test_in_the_background_it_is_left_to_whoever_has_the_file_open(run, sqs, dea
         until(lambda: len(dead) == 0)
 
 
-def test_a_task_in_the_way_is_told_with_what_stops_it(run, sqs, dead):
+def test_error_about_a_running_task_names_the_command_that_stops_it(run, sqs, dead):
     run("redrive", "dead", "--rate", "1", "--background", "--yes")
     ran = run("redrive", "dead", "--yes")
     assert ran.code == 1
@@ -204,7 +204,7 @@ def test_a_task_in_the_way_is_told_with_what_stops_it(run, sqs, dead):
     assert latest(sqs)["Status"] == "CANCELLED"
 
 
-def test_a_full_disk_is_told_and_the_task_stays(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_the_task_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(move_task, "_STILL", 0.2)
     with small_disk(tmp_path / "disk", 24) as disk:
         path = disk / "queues.db"
@@ -226,7 +226,7 @@ def test_a_full_disk_is_told_and_the_task_stays(tmp_path, monkeypatch):
                 until(lambda: len(queue) == 10)
 
 
-def test_a_message_that_cannot_go_makes_a_part_fail(run, sqs, dead):
+def test_a_message_that_cannot_be_moved_exits_with_4(run, sqs, dead):
     dead.send("direct")
     ran = run("redrive", "dead", "--yes")
     assert (ran.code, ran.rows[0]["status"], ran.rows[0]["moved"]) == (4, "FAILED", 22)
@@ -234,7 +234,7 @@ def test_a_message_that_cannot_go_makes_a_part_fail(run, sqs, dead):
     assert len(dead) == 1
 
 
-def test_groups_come_back_in_order(run, sqs):
+def test_groups_go_back_in_order(run, sqs):
     dead = sqs.create_queue("dead.fifo", fifo=True)
     queue = sqs.create_queue(
         "orders.fifo",
@@ -250,7 +250,7 @@ def test_groups_come_back_in_order(run, sqs):
     assert [message.body for message in queue.receive(10)] == ["0", "1", "2", "3", "4"]
 
 
-def test_what_was_asked_for_and_is_wrong_is_told(run, sqs, dead):
+def test_invalid_requests_are_explained(run, sqs, dead):
     for words, code in (
         (["nowhere"], 1),
         (["dead", "--to", "nowhere"], 1),

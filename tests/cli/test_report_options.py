@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a report that change nothing, or mean nothing, are refused before Spark starts."""
+"""Options without an effect on a report, or without a meaning, are refused before Spark starts."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reaches a terminal can't steer it; a pipe and a file get the data as it is."""
+"""Data cannot control a terminal. A pipe and a file get the data unchanged."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from sqsqlite.cli import main
 
-# Sets the colours by C1's CSI, then shows "gpj.exe" as "exe.jpg", then DEL; all of them SQS accepts in a body.
+# Sets the colours by C1's CSI, then shows "gpj.exe" as "exe.jpg", then DEL. SQS accepts all of them in a body.
 BODY = "\x9b31mred\x85\u202egpj.exe\u202c\u2066x\u2069\u200e\u200f\u061c\x7f\rback\nnext\tö\U0001f600"
 STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -37,7 +37,7 @@ def orders(sqs):
 
 @pytest.fixture
 def terminal(path, monkeypatch):
-    """`terminal("peek", "orders")` runs the command on a terminal and gives what it shows."""
+    """`terminal("peek", "orders")` runs the command on a terminal. Returns what it shows."""
 
     def run(*words, out=None):
         seen, end = pty.openpty()
@@ -50,18 +50,18 @@ def terminal(path, monkeypatch):
                 main(["--db", str(path), "--no-color", *words, *(["--out", name] if out else [])])
         shown = b""
         try:
-            while part := os.read(seen, 1 << 16):  # the terminal hands over line by line
+            while part := os.read(seen, 1 << 16):  # the terminal passes lines on, one by one
                 shown += part
         except OSError:
-            pass  # how Linux tells that nobody holds the other end any more
+            pass  # how Linux reports that the other end is closed
         os.close(seen)
-        return shown.decode().replace("\r\n", "\n")  # the terminal's own
+        return shown.decode().replace("\r\n", "\n")  # the terminal's own carriage returns
 
     return run
 
 
 @pytest.mark.parametrize("words", PRINTED, ids=" ".join)
-def test_nothing_steers_a_terminal(orders, terminal, words):
+def test_data_cannot_control_a_terminal(orders, terminal, words):
     shown = terminal(*words)
     assert not STEERING.findall(shown)
     assert "\r" not in shown
@@ -73,12 +73,12 @@ def test_json_on_a_terminal_is_the_same_data(orders, terminal):
     assert "ö\U0001f600" in terminal("peek", "orders", "--output", "jsonl")
 
 
-def test_a_terminal_that_out_names_is_one_too(orders, terminal):
+def test_data_cannot_control_a_terminal_given_as_out(orders, terminal):
     assert not STEERING.findall(terminal("peek", "orders", "--output", "csv", out=True))
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
-def test_a_pipe_and_a_file_get_the_data_as_it_is(orders, run, tmp_path, form):
+def test_a_pipe_and_a_file_get_the_data_unchanged(orders, run, tmp_path, form):
     file = tmp_path / "out"
     run("peek", "orders", "--output", form, "--out", file)
     expected = BODY if form == "csv" else json.dumps(BODY, ensure_ascii=False)
@@ -86,8 +86,8 @@ def test_a_pipe_and_a_file_get_the_data_as_it_is(orders, run, tmp_path, form):
     assert expected in run("peek", "orders", "--output", form).out
 
 
-def test_words_about_input_do_not_steer_it_either(orders, run):
-    """A line that names something unknown is quoted on standard error."""
+def test_errors_about_the_input_cannot_control_a_terminal(orders, run):
+    """Standard error quotes a line that names something unknown."""
     line = json.dumps({"body": "x", "a\x9b31m\u202eb": 1})
     said = run("send", "orders", "-", "--jsonl", input=line)
     assert said.code == 1
@@ -95,8 +95,8 @@ def test_words_about_input_do_not_steer_it_either(orders, run):
 
 
 @pytest.mark.parametrize("words", [("no\x9b31m\u202everb",), ("queues", "--query", "[\x9b31m\u202e")])
-def test_words_about_the_command_line_do_not_steer_it(orders, run, words):
-    """A script may hand on what it was given."""
+def test_errors_about_the_command_line_cannot_control_a_terminal(orders, run, words):
+    """A script may pass on data in its arguments."""
     said = run(*words)
     assert said.code == 2
     assert not STEERING.findall(said.err)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`send`: one message, and standard input as messages."""
+"""`send`: one message, or standard input as messages."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def bodies(sqs):
     return found
 
 
-def test_a_sent_message_is_in_the_queue_and_its_id_is_printed(run, sqs):
+def test_send_stores_the_message_and_prints_its_id(run, sqs):
     [row] = run("send", "orders", "paint the fence").rows
     [message] = sqs.queue("orders").peek()
     assert (message.body, message.message_id) == ("paint the fence", row["message_id"])
@@ -52,7 +52,7 @@ def test_a_sent_message_has_its_attributes_delay_and_tenant(run, sqs):
 
 
 @pytest.mark.parametrize("word", ["kind", "=x", "raw:Binary=x"])
-def test_an_attribute_that_is_none_is_a_usage_error(run, sqs, word):
+def test_a_malformed_attribute_is_a_usage_error(run, sqs, word):
     assert run("send", "orders", "hi", "-a", word).code == 2
     assert len(sqs.queue("orders")) == 0
 
@@ -71,8 +71,8 @@ def test_thousands_of_lines_keep_their_order(run, sqs, bodies):
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_records_are_whole_however_the_input_comes(size, monkeypatch):
-    """Cut between the bytes of a character too."""
+def test_records_are_whole_however_the_input_is_cut(size, monkeypatch):
+    """Also if a piece ends between the bytes of a character."""
     import io
 
     text = "größe\nx\n\nlängste Zeile von allen\nend"
@@ -81,7 +81,7 @@ def test_records_are_whole_however_the_input_comes(size, monkeypatch):
     assert found == [(number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
 
 
-def test_a_portion_holds_a_few_hundred_messages_and_no_more_than_its_bytes():
+def test_a_portion_is_limited_in_messages_and_bytes():
     import io
 
     sizes = [len(portion) for portion in feed.records(io.BytesIO(b"x\n" * 1200), b"\n")]
@@ -106,7 +106,7 @@ def test_a_slow_writer_s_line_is_sent_before_the_next_comes(path, sqs):
     assert [message.body for message in sqs.queue("orders").receive()] == ["second"]
 
 
-def test_nul_parts_records_that_have_line_ends(run, sqs, bodies):
+def test_nul_separates_records_with_line_ends(run, sqs, bodies):
     run("send", "orders", "-", "--nul", input="a\nb\n\0c\r\0")
     assert bodies() == ["a\nb\n", "c\r"]
 
@@ -116,14 +116,14 @@ def test_raw_input_is_one_message_byte_for_byte(run, sqs, bodies):
     assert bodies() == ["a\n\nb\n"]
 
 
-def test_options_hold_for_every_line_unless_it_says_otherwise(run, sqs):
+def test_options_apply_to_every_line_that_has_no_value_of_its_own(run, sqs):
     lines = '{"body": "a"}\n{"body": "b", "delay": 0}\n'
     run("send", "orders", "-", "--jsonl", "--delay", 60, input=lines)
     assert [message.body for message in sqs.queue("orders").peek()] == ["b"]
     assert [message.body for message in sqs.queue("orders").peek(hidden=True)] == ["a"]
 
 
-def test_what_peek_prints_can_be_sent_again_and_is_the_same(run, sqs):
+def test_output_of_peek_can_be_sent_again_unchanged(run, sqs):
     sqs.create_queue("copies")
     attributes = {
         "text": "x",
@@ -176,7 +176,7 @@ def test_refused_lines_are_set_aside_and_the_others_sent(run, sqs, bodies, path)
     assert all(line["error"] for line in aside)
 
 
-def test_what_was_set_aside_can_be_mended_and_fed_again(run, sqs, bodies, path):
+def test_rejected_lines_can_be_repaired_and_sent_again(run, sqs, bodies, path):
     lines = '{"body": "late", "delay": 901, "attributes": {"kind": "x"}}\n'
     run("send", "orders", "-", "--jsonl", "--continue-on-error", "--refused", "aside.jsonl", input=lines)
     mended = (path.parent / "aside.jsonl").read_text().replace("901", "0")
@@ -184,7 +184,7 @@ def test_what_was_set_aside_can_be_mended_and_fed_again(run, sqs, bodies, path):
     assert bodies() == ["late"]
 
 
-def test_what_was_set_aside_keeps_the_digits_of_numbers(run, sqs, path):
+def test_rejected_lines_keep_the_digits_of_numbers(run, sqs, path):
     lines = '{"body": "", "attributes": {"price": 1.5, "exact": 1.50}}\n{"body": "x", "delay": 0.5}\n'
     run("send", "orders", "-", "--jsonl", "--continue-on-error", "--refused", "aside.jsonl", input=lines)
     first, second = (path.parent / "aside.jsonl").read_text().splitlines()
@@ -203,7 +203,7 @@ def test_refused_lines_never_overwrite_earlier_ones(run, sqs, path):
     assert len(sqs.queue("orders")) == 0
 
 
-def test_a_place_for_refused_lines_that_cannot_be_written_stops_before_anything_is_sent(run, sqs):
+def test_an_unwritable_file_for_refused_lines_stops_before_the_first_send(run, sqs):
     words = ["--continue-on-error", "--refused", "no/such/folder.jsonl"]
     refused = run("send", "orders", "-", *words, input="x")
     assert refused.code == 1
@@ -216,13 +216,13 @@ def test_without_refused_lines_no_file_is_left(run, sqs, path):
     assert not (path.parent / "orders-refused.jsonl").exists()
 
 
-def test_an_empty_file_that_a_killed_run_left_is_no_obstacle(run, sqs, path):
+def test_an_empty_file_of_a_killed_run_is_reused_for_refused_lines(run, sqs, path):
     (path.parent / "orders-refused.jsonl").touch()
     assert run("send", "orders", "-", "--continue-on-error", input="x\n\xff").code == 0
 
 
 @pytest.mark.parametrize("bad", REFUSED)
-def test_without_a_place_for_it_a_refused_line_ends_it_after_those_before(run, sqs, bodies, bad):
+def test_a_refused_line_ends_the_input_and_keeps_the_lines_before(run, sqs, bodies, bad):
     good = [b'{"body": "before"}'] * 3
     ran = run(
         "send", "orders", "-", "--jsonl", input=b"\n".join([*good, MIXED[bad - 1], b'{"body": "after"}'])
@@ -259,7 +259,7 @@ def test_without_a_place_for_it_a_refused_line_ends_it_after_those_before(run, s
         (b'{"body": "a\xff"}', "not UTF-8: byte 12 does not belong to a character"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_told_by_its_number_in_words_of_json(run, sqs, line, text):
+def test_error_in_a_line_names_its_number_and_its_json_fault(run, sqs, line, text):
     refused = run("send", "orders", "-", "--jsonl", input=b'{"body": "before"}\n' + line)
     assert refused.code == 1
     assert refused.err.startswith(f"line 2: {text}")
@@ -267,7 +267,7 @@ def test_what_is_wrong_with_a_line_is_told_by_its_number_in_words_of_json(run, s
     assert len(refused.err.splitlines()) == 2
 
 
-def test_lines_that_are_no_utf_8_are_refused(run, sqs, bodies):
+def test_lines_that_are_not_utf_8_are_refused(run, sqs, bodies):
     assert run("send", "orders", "-", input=b"fine\n\xff\xfe\n").code == 1
     assert bodies() == ["fine"]
 
@@ -280,7 +280,7 @@ def test_with_output_each_sent_message_is_a_row(run, sqs):
 
 
 def test_the_examples_in_the_document_run(run, sqs, path):
-    """Those queues are there that the examples do not make."""
+    """The test creates the queues that the examples do not."""
     sqs.create_queue("reports")
     folder = path.parent
     (folder / "messages.jsonl").write_text('{"body": "hi"}\n')
@@ -304,12 +304,12 @@ def test_input_forms_exclude_each_other(run, sqs):
     assert run("send", "orders", "-", "--raw", "--jsonl", input="x").code == 2
 
 
-def test_a_place_for_refused_lines_belongs_to_going_on(run, sqs):
+def test_a_file_for_refused_lines_needs_the_option_to_continue(run, sqs):
     assert run("send", "orders", "-", "--refused", "aside.jsonl", input="x").code == 2
     assert len(sqs.queue("orders")) == 0
 
 
-def test_an_unknown_queue_is_told_before_input_is_read(run, sqs):
+def test_an_unknown_queue_is_reported_before_input_is_read(run, sqs):
     refused = run("send", "nowhere", "-", input="x")
     assert (refused.code, refused.err.partition(":")[0]) == (1, "QueueDoesNotExist")
 
@@ -320,13 +320,13 @@ TOLD = re.compile(
 
 
 def told(err):
-    """Messages sent, lines that are in, and where to go on; and what else was said."""
+    """The sent messages, the lines that are in, the line to continue from; and all other output."""
     found = TOLD.match(err)
     assert found, err
     return [int(number.replace(",", "")) for number in found.groups()], err[found.end() :]
 
 
-def test_a_full_disk_is_told_with_the_lines_that_are_in_and_how_to_go_on(tmp_path):
+def test_error_of_a_full_disk_names_the_stored_lines_and_the_way_to_continue(tmp_path):
     """Lines of half a kilobyte, every tenth empty, on 24 MiB: each commit holds 500."""
     lines = [f"{number} {'x' * 500}" if number % 10 else "" for number in range(1, 60_001)]
     (tmp_path / "lines").write_text("\n".join(lines))
@@ -346,7 +346,7 @@ def test_a_full_disk_is_told_with_the_lines_that_are_in_and_how_to_go_on(tmp_pat
         )
 
 
-def test_a_busy_file_is_told_with_what_is_in(run, sqs):
+def test_error_of_a_busy_file_names_the_stored_lines(run, sqs):
     with ThreadPoolExecutor(1) as other, sqs.transaction():
         ran = other.submit(run, "--busy-timeout", 0.1, "send", "orders", "-", input="a\n").result(60)
     assert ran.code == 5
@@ -363,7 +363,7 @@ def test_a_busy_file_is_told_with_what_is_in(run, sqs):
         (["--raw"], "1 sent: the whole input is in the queue\n"),
     ],
 )
-def test_what_was_sent_and_could_not_be_printed_is_told_as_sent(path, sqs, words, text):
+def test_messages_that_could_not_be_printed_are_reported_as_sent(path, sqs, words, text):
     command = [*COMMAND, "--db", str(path), "send", "orders", "-", "--output", "jsonl", *words]
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
@@ -381,8 +381,8 @@ def test_what_was_sent_and_could_not_be_printed_is_told_as_sent(path, sqs, words
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("at_least", [1, 700, 2_500, 6_000])
-def test_a_signal_is_answered_with_exactly_what_is_in(path, sqs, number, code, at_least):
-    """Whenever it comes, the commit under way is waited for and counted."""
+def test_a_signal_ends_send_with_the_exact_count_of_stored_lines(path, sqs, number, code, at_least):
+    """At any instant: the command waits for the commit under way, and counts it."""
     lines = subprocess.Popen(["yes", "line"], stdout=subprocess.PIPE)
     process = subprocess.Popen(
         [*COMMAND, "--db", path, "send", "orders", "-"], stdin=lines.stdout, stderr=subprocess.PIPE, text=True
@@ -397,7 +397,7 @@ def test_a_signal_is_answered_with_exactly_what_is_in(path, sqs, number, code, a
 
 
 def test_a_refused_line_of_a_commit_that_failed_is_not_set_aside(tmp_path, monkeypatch):
-    """It comes once more with the lines that are not in."""
+    """It is read again with the lines that are not in."""
     monkeypatch.chdir(tmp_path)
     lines = [b"x" * 500 if number % 10 else b"\xff" for number in range(1, 60_001)]
     with small_disk(tmp_path / "disk", 24) as disk, sqsqlite.connect(disk / "queues.db") as sqs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite serve` as one starts and stops it."""
+"""`sqsqlite serve`: its start and its stop."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def code(call, **parameters):
 
 @POSIX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_serves_until_a_signal_beside_other_programs_and_ends_well(path, sqs, number):
+def test_server_shares_the_file_and_ends_well_on_a_signal(path, sqs, number):
     with served(path) as server:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server.url)
         server.until_said(
@@ -58,7 +58,7 @@ def test_serves_until_a_signal_beside_other_programs_and_ends_well(path, sqs, nu
 
 
 @POSIX
-def test_stop_answers_those_who_wait(path, sqs):
+def test_stop_answers_long_polls(path, sqs):
     with served(path) as server:
         answers = []
         client = server.client()
@@ -78,7 +78,7 @@ def page(url):
         return answer.read().decode()
 
 
-def test_writes_a_line_for_each_request_to_a_log(path, sqs, tmp_path):
+def test_log_gets_a_line_for_each_request(path, sqs, tmp_path):
     for number in (1, 2):
         with served(path, "--log", tmp_path / "log.jsonl") as server:
             server.client().get_queue_url(QueueName="orders")
@@ -90,7 +90,7 @@ def test_writes_a_line_for_each_request_to_a_log(path, sqs, tmp_path):
         assert json.loads(server.until_said('.*"event":"request".*').group())["action"] == "GetQueueUrl"
 
 
-def test_makes_the_file(path):
+def test_server_creates_the_file(path):
     with served(path) as server:
         server.client().create_queue(QueueName="orders")
     with sqsqlite.connect(path) as sqs:
@@ -100,7 +100,7 @@ def test_makes_the_file(path):
 @pytest.mark.parametrize(
     "base", ["https://queues.example", pytest.param("http://[::1]:80/", marks=pytest.mark.slow)]
 )
-def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs, base):
+def test_queue_urls_repeat_the_clients_host_or_the_base_url(path, sqs, base):
     with served(path) as server:
         assert server.client().get_queue_url(QueueName="orders")["QueueUrl"].startswith(server.url + "/")
     with served(path, "--base-url", base) as server:
@@ -110,7 +110,7 @@ def test_urls_are_what_the_client_asked_or_what_is_said(path, sqs, base):
         client.send_message(QueueUrl=found, MessageBody="hi")
 
 
-def test_is_asked_by_the_names_of_loopback_of_base_url_and_by_those_allowed(path, sqs):
+def test_server_accepts_the_names_of_loopback_base_url_and_allowed_hosts(path, sqs):
     options = ("--base-url", "https://queues.example/", "--allowed-host", "sqs", "--allowed-host", "Queues")
     with served(path, *options) as server:
         for host in ("localhost", "queues.example:443", "sqs:9324", "queues"):
@@ -125,7 +125,7 @@ def test_is_asked_by_the_names_of_loopback_of_base_url_and_by_those_allowed(path
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "queues.example"])
-def test_address_of_others_is_refused_without_a_key_and_no_file_is_made(run, path, host):
+def test_public_address_is_refused_without_a_key_and_no_file_is_created(run, path, host):
     refused = run("serve", "--host", host)
     assert refused.code == 2
     assert "there is no access key" in refused.err
@@ -133,7 +133,7 @@ def test_address_of_others_is_refused_without_a_key_and_no_file_is_made(run, pat
     assert not path.exists()
 
 
-def test_address_of_others_is_served_with_a_key(run, path):
+def test_public_address_is_served_with_a_key(run, path):
     [key] = run("keys", "add").rows
     path.chmod(0o666)
     with served(path, "--host", "0.0.0.0") as server:
@@ -144,13 +144,13 @@ def test_address_of_others_is_served_with_a_key(run, path):
         server.client(key, endpoint_url=url).create_queue(QueueName="orders")
 
 
-def test_key_that_is_made_or_removed_meanwhile_holds(run, path, sqs):
+def test_running_server_follows_new_and_removed_keys(run, path, sqs):
     with served(path) as server:
         server.client().list_queues()
         [key] = run("keys", "add").rows
         client = server.client(key)
         client.send_message(QueueUrl="orders", MessageBody="signed")
-        # Within a tenth of a second; each request looks at the time.
+        # Within a tenth of a second: each request checks the time.
         while ask(server.url)[0] == 200:
             pass
         assert code(server.client().list_queues) == "InvalidSecurity"
@@ -158,7 +158,7 @@ def test_key_that_is_made_or_removed_meanwhile_holds(run, path, sqs):
         assert code(client.list_queues) == "InvalidClientTokenId"
 
 
-def test_keys_of_a_credentials_file_are_in_force(path, tmp_path):
+def test_server_accepts_the_keys_of_a_credentials_file(path, tmp_path):
     credentials = tmp_path / "credentials"
     credentials.write_text("[default]\naws_access_key_id = OPS\naws_secret_access_key = secret\n")
     credentials.chmod(0o600)
@@ -172,7 +172,7 @@ def test_keys_of_a_credentials_file_are_in_force(path, tmp_path):
         server.until_said("chmod 600 is advised")
 
 
-def test_credentials_file_that_is_none_is_refused(run, tmp_path):
+def test_invalid_credentials_file_is_refused(run, tmp_path):
     (tmp_path / "credentials").write_text("nonsense")
     refused = run("serve", "--port", "0", "--keys", tmp_path / "credentials")
     assert refused.code == 1
@@ -213,7 +213,7 @@ def ask(url, **headers):
             return refused.code, refused.read().decode()
 
 
-def test_proxy_tells_how_the_client_came_if_it_is_to_be_believed(path, sqs):
+def test_headers_of_a_trusted_proxy_decide_about_tls(path, sqs):
     with served(path, "--behind-proxy", "--require-tls") as server:
         status, body = ask(server.url)
         assert (status, "InvalidSecurity" in body) == (403, True)
@@ -225,7 +225,7 @@ def test_proxy_tells_how_the_client_came_if_it_is_to_be_believed(path, sqs):
         assert f"{server.url}/000000000000/orders" in body
 
 
-def test_whose_proxy_is_believed_is_no_variable_of_the_environment(path, sqs, monkeypatch):
+def test_environment_cannot_name_a_trusted_proxy(path, sqs, monkeypatch):
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
     with served(path, "--behind-proxy", "--require-tls") as server:
         assert ask(server.url, **{"X-Forwarded-Proto": "https"})[0] == 200
@@ -256,20 +256,20 @@ def test_whose_proxy_is_believed_is_no_variable_of_the_environment(path, sqs, mo
         (["--allowed-host", "*"], "wildcard"),
     ],
 )
-def test_command_line_that_makes_no_sense_is_refused(run, path, options, words):
+def test_contradictory_command_line_is_refused(run, path, options, words):
     refused = run("serve", *options)
     assert refused.code == 2
     assert words in refused.err
     assert not path.exists()
 
 
-def test_any_port_is_told_even_if_nothing_else_is(path, sqs):
+def test_chosen_port_is_printed_even_with_quiet(path, sqs):
     with served(path, "--quiet", until="serving") as server:
         server.client().list_queues()
         assert len(server.said) == 1
 
 
-def test_port_in_use_is_told(run):
+def test_port_in_use_is_reported(run):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -281,7 +281,7 @@ def test_port_in_use_is_told(run):
 
 @POSIX
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_certificate_of_another_key_is_told_before_anything_is_started(run, path, certificates, processes):
+def test_certificate_of_another_key_is_refused_before_the_start(run, path, certificates, processes):
     certificate, _, _ = certificates
     refused = run(
         "serve", "--port", "0", "--tls-cert", certificate, "--tls-key", certificate, "--processes", processes
@@ -294,7 +294,7 @@ def test_certificate_of_another_key_is_told_before_anything_is_started(run, path
 
 @POSIX
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_file_that_is_none_is_told_before_anything_is_started(run, path, processes):
+def test_invalid_file_is_refused_before_the_start(run, path, processes):
     path.write_text("no database, but long enough to be read as one " * 100)
     refused = run("serve", "--port", "0", "--processes", processes)
     assert refused.code == 1
@@ -304,7 +304,7 @@ def test_file_that_is_none_is_told_before_anything_is_started(run, path, process
 @POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_says_where_it_serves_when_a_signal_would_end_it_well(path, processes):
+def test_address_is_printed_once_a_signal_ends_the_server_well(path, processes):
     for number in (signal.SIGTERM, signal.SIGINT):
         with subprocess.Popen(
             [sys.executable, "-c", PROGRAM, "serve", "--db", path, "--port", "0", "--processes", processes],
@@ -323,14 +323,14 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the children are fou
 
 
 def children(pid, count):
-    """Wait until a process has so many."""
+    """Wait until a process has `count` children."""
     while len(found := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()) != count:
         pass
     return [int(word) for word in found]
 
 
 def until_started(server, count):
-    """Each says so after it could serve: one that ends before would end all."""
+    """Each prints its line once it can serve. A process that ended before would end all."""
     while sum('"event":"started"' in line for line in server.said) < count:
         pass
 
@@ -360,7 +360,7 @@ def replace_both(server):
 
 @LINUX
 @pytest.mark.parametrize("is_keyed_before", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_process_that_takes_anothers_place_lets_nobody_in_after_the_last_key_is_removed(
+def test_replacement_process_still_refuses_callers_after_the_last_key_is_removed(
     run, path, sqs, is_keyed_before
 ):
     def add_key():
@@ -374,12 +374,12 @@ def test_process_that_takes_anothers_place_lets_nobody_in_after_the_last_key_is_
             pass
         run("keys", "remove", key, "--yes")
         replace_both(server)
-        # Each request by a connection of its own: both processes are asked.
+        # Each request has a connection of its own, so both processes answer.
         assert {ask(server.url)[0] for _ in range(20)} == {403}
 
 
 @LINUX
-def test_process_that_takes_anothers_place_makes_no_file(path, sqs):
+def test_replacement_process_creates_no_file(path, sqs):
     with served(path, "--processes", "2", "--log", "-") as server:
         until_started(server, 2)
         first, second = children(server.process.pid, 2)
@@ -388,7 +388,7 @@ def test_process_that_takes_anothers_place_makes_no_file(path, sqs):
         server.until_said(r"process \d+ could not start \(exit code 1\): replacing it in 0\.2 s")
         server.until_said(r"NoSuchFile")
         assert not path.exists()
-        # The other one goes on, and knows its queue.
+        # The other process continues, and knows its queue.
         assert "/orders<" in ask(server.url)[1]
         assert (
             str(second) in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
@@ -399,15 +399,15 @@ def test_process_that_takes_anothers_place_makes_no_file(path, sqs):
 
 
 def scraped(server):
-    """The metrics by what stands before the number: of a process that happens to answer."""
+    """The metrics by name and labels, of any of the processes."""
     lines = page(f"{server.url}/metrics").splitlines()
     return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
 
 
 @LINUX
 @pytest.mark.slow
-def test_each_of_several_processes_gives_the_metrics_of_all(path, sqs):
-    """What dead processes counted stays in, but for their polls: those have ended with them."""
+def test_each_process_reports_the_metrics_of_all(path, sqs):
+    """The counts of dead processes are included, except for their polls, which have ended with them."""
     with served(path, "--processes", "2", "--log", "-") as server:
         until_started(server, 2)
         polls = [Connection(server.url) for _ in range(4)]
@@ -415,7 +415,7 @@ def test_each_of_several_processes_gives_the_metrics_of_all(path, sqs):
             poll.send(json_of(b"ReceiveMessage", b'{"QueueUrl":"orders","WaitTimeSeconds":20}'))
         counted = 'sqsqlite_requests_total{action="ListQueues",code=""}'
         for _ in range(20):
-            ask(server.url)  # each by a connection of its own
+            ask(server.url)  # a connection of its own for each
         while scraped(server).get(counted) != "20" or scraped(server)["sqsqlite_waiting_polls"] != "4":
             pass
         assert {scraped(server)[counted] for _ in range(20)} == {"20"}
@@ -451,7 +451,7 @@ sys.exit(supervise(3, lambda place, ready: {}, print, print))
 @pytest.mark.parametrize(
     ("work", "expected"), [("7", 7), ("1 / 0", 1), ("__import__('signal').pause()", None)]
 )
-def test_process_that_ends_before_any_is_ready_ends_all(work, expected):
+def test_process_that_ends_before_the_first_is_ready_ends_all(work, expected):
     with subprocess.Popen(
         [sys.executable, "-c", SUPERVISED.format(work)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as run:
@@ -463,18 +463,18 @@ def test_process_that_ends_before_any_is_ready_ends_all(work, expected):
 
 
 @POSIX
-def test_second_signal_waits_for_no_program_that_keeps_the_file_locked(path, sqs):
-    """A request that waits for the lock is refused, and what the end would write is left to the next process."""
+def test_second_signal_ends_the_server_despite_a_locked_file(path, sqs):
+    """A request that waits for the lock is refused. The next process writes what this one would write at its end."""
     other = dbapi.connect(path, isolation_level=None)
     options = ("--busy-timeout", 300)
     with contextlib.closing(other), served(path, *options) as server, Connection(server.url) as connection:
-        # The count of empty receives is written at the end.
+        # The count of empty receives would be written at the end.
         receive = json_of(b"ReceiveMessage", b'{"QueueUrl":"orders"}')
         assert [json.loads(connection.ask(receive).body) for _ in range(2)] == [{}, {}]
         other.execute("BEGIN IMMEDIATE")
         connection.send(json_of(b"SendMessage", b'{"QueueUrl":"orders","MessageBody":"no"}'))
         assert ask(server.url)[0] == 200
-        # Two of the same number may come as one.
+        # Two signals of the same number may arrive as one.
         server.process.send_signal(signal.SIGTERM)
         assert server.end(signal.SIGINT) == 0
         assert connection.answer().status == 503

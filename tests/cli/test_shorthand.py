@@ -16,18 +16,18 @@ def quoted(text: str) -> str:
 
 
 @given(st.dictionaries(NAMES, TEXTS, min_size=1, max_size=4))
-def test_quoted_texts_come_back_whatever_they_hold(pairs):
+def test_quoted_texts_of_any_characters_are_read_back(pairs):
     assert parse_shorthand(",".join(f"{name}={quoted(text)}" for name, text in pairs.items())) == pairs
 
 
 @given(st.dictionaries(NAMES, st.lists(TEXTS, max_size=3), min_size=1, max_size=3))
-def test_lists_in_brackets_come_back(pairs):
+def test_lists_in_brackets_are_read_back(pairs):
     text = ",".join(f"{name}=[{','.join(map(quoted, items))}]" for name, items in pairs.items())
     assert parse_shorthand(text) == pairs
 
 
 @given(st.dictionaries(NAMES, st.dictionaries(NAMES, TEXTS, max_size=3), min_size=1, max_size=3))
-def test_structures_in_braces_come_back(pairs):
+def test_structures_in_braces_are_read_back(pairs):
     text = ",".join(
         f"{name}={{{','.join(f'{inner}={quoted(value)}' for inner, value in items.items())}}}"
         for name, items in pairs.items()
@@ -36,7 +36,7 @@ def test_structures_in_braces_come_back(pairs):
 
 
 @given(st.text(max_size=30))
-def test_any_other_text_is_refused_or_read_but_never_breaks(text):
+def test_any_other_text_is_read_or_refused_without_a_crash(text):
     try:
         found = parse_shorthand(text) if "@" not in text else {}
     except ShorthandError as error:
@@ -59,14 +59,14 @@ def test_any_other_text_is_refused_or_read_but_never_breaks(text):
         ("a=b,,c", "a value"),
     ],
 )
-def test_a_slip_is_pointed_at(text, wanted):
+def test_error_points_at_the_place_of_a_mistake(text, wanted):
     with pytest.raises(ShorthandError) as refused:
         parse_shorthand(text)
     assert f"expected {wanted}" in str(refused.value)
     assert str(refused.value).splitlines()[-1].strip() == "^"
 
 
-def test_a_comma_before_a_closing_bracket_is_passed_over():
+def test_a_comma_before_a_closing_bracket_is_ignored():
     assert parse_shorthand("a=[b,],c={d=e,}") == {"a": ["b"], "c": {"d": "e"}}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stats` and `top`: exact counts, activity over the turn of a minute, rates, and the key that ends it."""
+"""`stats` and `top`: exact counts, activity across the end of a minute, rates, and the key that ends `top`."""
 
 import io
 import os
@@ -28,7 +28,7 @@ def clock():
 
 @pytest.fixture
 def watched(path, clock):
-    """A file on a manual clock, where a minute has just begun, and the queue `orders` in it."""
+    """A file on a manual clock at the beginning of a minute, with the queue `orders`."""
     with sqsqlite.connect(path, clock=clock) as opened:
         opened.create_queue("orders")
         clock.advance(ms=60_000 - clock.now_ms() % 60_000)
@@ -47,7 +47,7 @@ def test_stats_count_exactly(run, sqs):
 
 
 def test_activity_covers_the_current_minute_and_the_previous_one(watched, clock):
-    """At the turn of a minute it does not fall to nothing, and what is two minutes old is not in it."""
+    """At the beginning of a minute it does not fall to zero. Activity of two minutes ago is not included."""
     queue = watched.queue("orders")
     began = clock.now_ms()
     queue.send_many(["a", "b"])
@@ -61,7 +61,7 @@ def test_activity_covers_the_current_minute_and_the_previous_one(watched, clock)
     assert watched.stats()[0].sent == 0
 
 
-def test_activity_of_a_minute_that_is_closed_and_of_the_open_one_add_up(watched, clock):
+def test_activity_adds_the_closed_minute_to_the_open_one(watched, clock):
     queue = watched.queue("orders")
     queue.send_many(["a", "b"])
     clock.advance(seconds=60)
@@ -71,7 +71,7 @@ def test_activity_of_a_minute_that_is_closed_and_of_the_open_one_add_up(watched,
     assert (found.sent, found.received, found.deleted, found.dead_lettered) == (3, 1, 1, 0)
 
 
-def test_top_once_shows_every_queue_in_the_order_asked_for(run, sqs):
+def test_top_once_shows_every_queue_in_the_requested_order(run, sqs):
     sqs.create_queue("busy").send_many(["a"] * 3)
     words = ["top", "--once", "--interval", "0.1"]
     assert [row["queue"] for row in run(*words, "--output", "jsonl").rows] == ["busy", "orders"]
@@ -87,8 +87,8 @@ def test_rates_are_counted_from_one_look_to_the_next(watched):
     assert _top_row(replace(before, sent=30), None, 2.0)["sent_per_s"] == 15.0
 
 
-def test_rates_miss_nothing_at_the_turn_of_a_minute(watched, clock, path):
-    """Ten messages every 20 s, sent before the turn of a minute and after it."""
+def test_rates_miss_nothing_at_the_end_of_a_minute(watched, clock, path):
+    """Ten messages every 20 s, sent before and after the end of a minute."""
     line = CommandLine({"db": str(path)})
     line._sqs = watched
     rates = []
@@ -118,7 +118,7 @@ def test_q_ends_the_wait_and_other_keys_do_not(monkeypatch):
 
 @pytest.fixture
 def top(path, sqs):
-    """`top` on a terminal of 80 by 24: the process, once it shows a queue, what it showed, and our end."""
+    """`top` on a terminal of 80 by 24: the process, once it shows a queue, its output, and our end of the terminal."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
     command = [*COMMAND, "--db", path, "top", "--interval", "0.1"]
@@ -140,7 +140,7 @@ def rest_of(terminal):
         while part := os.read(terminal, 4096):
             shown += part
     except OSError:
-        pass  # how Linux tells that nobody holds the other end any more
+        pass  # how Linux reports that the other end is closed
     return shown.decode()
 
 
@@ -160,7 +160,7 @@ def test_q_ends_top_on_a_terminal(top):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_top_and_the_terminal_is_as_before(top, number, code):
+def test_a_signal_ends_top_and_restores_the_terminal(top, number, code):
     process, _, terminal = top
     process.send_signal(number)
     rest = rest_of(terminal)
@@ -169,7 +169,7 @@ def test_a_signal_ends_top_and_the_terminal_is_as_before(top, number, code):
     assert CURSOR in rest
 
 
-def test_top_says_how_many_queues_the_screen_has_no_lines_for():
+def test_top_counts_the_queues_that_do_not_fit_on_the_screen():
     out = io.StringIO()
     screen = Screen(out, coloured=False)
     screen.console.size = (60, 10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--out never overwrites queues, and what it can't write is told before anything is done."""
+"""--out never overwrites queues, and an unwritable target is reported before any work."""
 
 import os
 
@@ -23,7 +23,7 @@ VERBS = [
 
 @pytest.mark.parametrize("words", VERBS, ids="-".join)
 @pytest.mark.parametrize("name", ["queues.db", "link.db", "symlink.db", "other.db", "queues.db-wal"])
-def test_a_database_is_never_overwritten(run, sqs, path, words, name):
+def test_out_never_overwrites_a_database(run, sqs, path, words, name):
     with sqsqlite.connect("other.db") as other:
         other.create_queue("orders").send("hello")
     os.link(path, "link.db")
@@ -36,7 +36,7 @@ def test_a_database_is_never_overwritten(run, sqs, path, words, name):
     assert path.parent.joinpath(name).read_bytes() == before
 
 
-def test_the_file_that_a_command_is_to_make_is_no_target(run, path):
+def test_out_must_differ_from_the_file_that_the_command_creates(run, path):
     refused = run("create", "orders", "--out", path)
     assert (refused.code, refused.err) == (
         1,
@@ -45,7 +45,7 @@ def test_the_file_that_a_command_is_to_make_is_no_target(run, path):
     assert not path.exists()
 
 
-def test_a_report_s_files_are_no_targets(run, sqs, tmp_path):
+def test_out_must_differ_from_the_files_of_a_report(run, sqs, tmp_path):
     (tmp_path / "empty.db").touch()
     refused = run("report", "fleet", "queues.db", "empty.db", "--out", "empty.db")
     assert "empty.db: the command reads this file" in refused.err
@@ -61,7 +61,7 @@ def test_a_report_s_files_are_no_targets(run, sqs, tmp_path):
         ("export", "--parquet", "lake", "--out", "none/done.json"),
     ],
 )
-def test_what_can_t_be_written_is_told_before_spark_starts(run, sqs, words, monkeypatch):
+def test_unwritable_target_is_reported_before_spark_starts(run, sqs, words, monkeypatch):
     def never(**_):
         raise AssertionError
 
@@ -71,19 +71,19 @@ def test_what_can_t_be_written_is_told_before_spark_starts(run, sqs, words, monk
     assert refused.err.startswith(("--out ", "--parquet "))
 
 
-def test_a_check_leaves_things_as_they_are(path):
+def test_check_of_a_target_changes_nothing(path):
     check_target("new.json")
     assert not os.path.lexists("new.json")
     path.with_name("old.json").write_text("old")
     check_target("old.json")
     assert path.with_name("old.json").read_text() == "old"
     os.mkfifo("pipe")
-    check_target("pipe")  # opening it would wait for a reader
+    check_target("pipe")  # To open it would wait for a reader.
     with pytest.raises(Failure, match="Is a directory"):
         check_target(".")
 
 
-def test_a_folder_may_be_made_below_one_that_is_there(path):
+def test_a_folder_may_be_created_below_an_existing_one(path):
     check_folder("--out", path.parent / "a" / "b")
     path.touch()
     with pytest.raises(Failure, match=r"queues\.db is not a folder"):
