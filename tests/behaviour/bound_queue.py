@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue and the client to ask, so that a test reads as sentences."""
+"""A queue together with its client, so that a test reads as sentences."""
 
 import json
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class BoundQueue:
 
     @classmethod
     def create(cls, client: Any, name: str = "q", **attributes: object) -> "BoundQueue":
-        """Attribute values are made the texts they travel as; a dict is made JSON."""
+        """Create a queue. Attribute values are sent as texts, and a dict as JSON."""
         created = client.create_queue(QueueName=name, Attributes=as_texts(attributes))
         return cls(client, created["QueueUrl"])
 
     @classmethod
     def create_fifo(cls, client: Any, name: str = "q.fifo", **attributes: object) -> "BoundQueue":
-        """Messages are told apart by their bodies, unless `ContentBasedDeduplication` says otherwise."""
+        """Create a FIFO queue that deduplicates by content, unless `ContentBasedDeduplication` says otherwise."""
         return cls.create(
             client, name, **{"FifoQueue": "true", "ContentBasedDeduplication": "true", **attributes}
         )
@@ -38,11 +38,11 @@ class BoundQueue:
             self.send(body)
 
     def send_group(self, group_id: str, *bodies: str) -> list[dict[str, Any]]:
-        """Each body as a message of the group; the answers."""
+        """Send each body as a message of the group. Returns the answers."""
         return [self.send(body, MessageGroupId=group_id) for body in bodies]
 
     def send_batch(self, *entries: dict[str, Any]) -> dict[str, Any]:
-        """Entries get the ids "0", "1", and so on; so do those of the other two batches."""
+        """Send a batch. Its entries get the ids "0", "1", and so on, as in the other two batches."""
         return self.client.send_message_batch(
             QueueUrl=self.url, Entries=[{"Id": str(place), **entry} for place, entry in enumerate(entries)]
         )
@@ -54,7 +54,7 @@ class BoundQueue:
         )
 
     def change_batch(self, *changes: tuple[str, int]) -> dict[str, Any]:
-        """Each change is a handle and its new timeout."""
+        """Change a batch. Each change is a handle and its new timeout."""
         return self.client.change_message_visibility_batch(
             QueueUrl=self.url,
             Entries=[

@@ -18,7 +18,7 @@ from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.endpoint import endpoint, query_endpoint
 from tests.new_files import lay
 
-# Each takes a path and the options of `connect`, and gives something with boto3's methods and `close`.
+# Each takes a path and the options of `connect`, and returns an object with boto3's methods and `close`.
 DOORS = {
     "client": sqsqlite.client,
     "boto3": boto.client,
@@ -27,20 +27,20 @@ DOORS = {
 }
 
 
-# What Query can't tell, by test.
+# What the Query protocol cannot express, by test.
 _XML_HAS_NO_EMPTY_LIST = "a list in XML is its elements, one after the other: without any it is not there"
 QUERY_GAPS = {
     "test_a_queue_without_tasks_has_an_empty_list": _XML_HAS_NO_EMPTY_LIST,
     "test_sources_are_listed_by_name": _XML_HAS_NO_EMPTY_LIST,
-    "test_the_lower_case_message_stands_beside_errors_whose_codes_are_their_shapes": "errors have one message and code",
+    "test_errors_whose_code_is_their_shape_also_have_a_lower_case_message": "errors have one message and code",
 }
 
 
-# A behaviour is the engine's, whatever the door; a door translates, which a sample of all behaviours shows. Of a door's
-# tests one in so many runs by default: through a socket a test costs five times as much as through the client.
+# The engine decides the behaviour, and a door only translates, so a sample of all behaviours proves a door. By default
+# one in this number of a door's tests runs: through a socket a test costs five times as much.
 ONE_IN = {"boto3": 30, "serve": 60, "query": 60}
-# These run through every door: each error has its own name and code in each protocol; and what a sample of behaviours
-# may leave out, so that every action is called through each door.
+# These run through every door: each error has its own name and code in each protocol, and each action must be called
+# through each door, which a sample might leave out.
 ALWAYS = {
     "test_errors.py",
     "test_a_batchs_entries_are_sent_in_order_each_with_its_answer",
@@ -80,7 +80,7 @@ def clock():
 
 @pytest.fixture
 def background():
-    """Run a call on a thread of its own; `.result(20)` of what it gives is the call's result."""
+    """Run a call on a thread of its own. `.result(20)` of the returned future is the call's result."""
     with ThreadPoolExecutor() as pool:
         yield pool.submit
 
@@ -93,7 +93,7 @@ def clients():
 
 @pytest.fixture
 def open_sqs(door, tmp_path, clock, background, clients):
-    """Open the test's file, with other options than `sqs` has. Closed before `background` waits for its threads."""
+    """Open the test's file with other options than those of `sqs`. Closed before `background` waits for its threads."""
     with contextlib.ExitStack() as opened:
 
         def open_sqs(name="queues.db", **options):
@@ -107,7 +107,7 @@ def open_sqs(door, tmp_path, clock, background, clients):
 
 @pytest.fixture
 def until_waiting(clock, clients):
-    """Block until so many receives sleep. A server has one thread that waits on the clock for all of them."""
+    """Block until `count` receives sleep. A server has one thread that waits on the clock for all of them."""
 
     def until_waiting(count=1):
         servers = [client for client in clients if hasattr(client, "waiting")]
@@ -134,7 +134,7 @@ def aws(open_sqs):
 
 @pytest.fixture(params=["docs", "aws"])
 def either(request, open_sqs):
-    """A client in each mode, for what must not differ."""
+    """A client in each mode, for behaviour that must be the same in both."""
     return open_sqs(compat=request.param)
 
 
@@ -155,11 +155,11 @@ def make_fifo(sqs):
 
 @pytest.fixture
 def fifo(make_fifo):
-    """A FIFO queue that tells messages apart by their bodies."""
+    """A FIFO queue with content-based deduplication."""
     return make_fifo()
 
 
 @pytest.fixture
 def no_safety_net(monkeypatch):
-    """Without the look for commits that nobody told of: only news wakes, so a wake-up left out makes the test hang."""
+    """Without the periodic check for commits, only a wake-up ends a wait: a missing wake-up makes the test hang."""
     monkeypatch.setattr(wake._Versions, "look", lambda _: False)

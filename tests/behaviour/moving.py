@@ -8,12 +8,12 @@ from tests.store.waiting import until
 
 
 def policy(dead: BoundQueue) -> dict[str, Any]:
-    """Dead at the second receive."""
+    """A redrive policy: the second receive makes a message a dead letter."""
     return {"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1}
 
 
 def let_die(queue: BoundQueue, *bodies: str, **params: Any) -> None:
-    """Send each body, receive it, and find it moved by the second receive."""
+    """Send each body, receive it, and see the second receive move it."""
     for body in bodies:
         queue.send(body, **params)
     received = [queue.receive_one(VisibilityTimeout=0) for _ in bodies]
@@ -22,7 +22,7 @@ def let_die(queue: BoundQueue, *bodies: str, **params: Any) -> None:
 
 
 def start(source: BoundQueue, destination: str | None = None, rate: int | None = None) -> str:
-    """The handle of a new task."""
+    """Start a task. Returns its handle."""
     params = {"DestinationArn": destination, "MaxNumberOfMessagesPerSecond": rate}
     given = {name: value for name, value in params.items() if value is not None}
     handle: str = source.client.start_message_move_task(SourceArn=source.arn, **given)["TaskHandle"]
@@ -38,13 +38,13 @@ def tasks(source: BoundQueue, **params: Any) -> list[dict[str, Any]]:
 
 
 def cancel(source: BoundQueue, handle: str) -> int:
-    """How many messages were moved before."""
+    """Cancel a task. Returns the number of messages moved before."""
     answer = source.client.cancel_message_move_task(TaskHandle=handle)
     return int(answer["ApproximateNumberOfMessagesMoved"])
 
 
 def moved(source: BoundQueue) -> int:
-    """How many messages the latest task has moved."""
+    """The number of messages that the latest task has moved."""
     return int(tasks(source)[0]["ApproximateNumberOfMessagesMoved"])
 
 

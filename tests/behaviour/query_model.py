@@ -33,7 +33,7 @@ _LISTS = {
     "StringList": "StringListValue",
     "TagKeyList": "TagKey",
 }
-# By the map's shape: what its members are called, and its keys and values.
+# By the map's shape: the name of its members, of its keys and of its values.
 _MAPS = {
     "MessageBodyAttributeMap": ("MessageAttribute", "Name", "Value"),
     "MessageBodySystemAttributeMap": ("MessageSystemAttribute", "Name", "Value"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a refused request must look like: SQS's error catalogue, and a check against the whole of it."""
+"""SQS's error catalogue, and a check of a refused request against all parts of its error."""
 
 import re
 from collections.abc import Iterator
@@ -48,14 +48,14 @@ NO_DEDUPLICATION = (
 
 @contextmanager
 def refused(client: Any, shape: str, message: str | re.Pattern[str]) -> Iterator[None]:
-    """The block raises this error, whole: class, both codes, status, fault and message (a pattern: a part of it)."""
+    """The block raises exactly this error: class, codes, status, fault and message (a pattern for a part of it)."""
     code, status = CATALOGUE[shape]
     kind = client.exceptions.ClientError if shape in UNMODELLED else getattr(client.exceptions, shape)
     with pytest.raises(kind) as caught:
         yield
     error = caught.value.response["Error"]
     if getattr(client, "speaks_query", False):
-        # Query has one code, and words of its own for one error.
+        # Query has one code, and its own words for one error.
         assert "QueryErrorCode" not in error
         message = NO_SUCH_QUEUE_IN_QUERY if message == NO_SUCH_QUEUE else message
     else:
@@ -69,7 +69,7 @@ def refused(client: Any, shape: str, message: str | re.Pattern[str]) -> Iterator
 
 
 def bad_value(value: object, parameter: str, reason: str) -> str:
-    """How SQS refuses the value of a parameter."""
+    """SQS's error for a bad value of a parameter."""
     return f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
 
 
@@ -83,13 +83,13 @@ def bad_identifier(parameter: str, value: object) -> str:
 
 
 def wrong_queue_type(parameter: str, value: object) -> str:
-    """A parameter that a standard queue does not take."""
+    """The error for a parameter that a standard queue does not accept."""
     reason = "The request includes a parameter that is not valid for this queue type."
     return bad_value(value, parameter, reason)
 
 
 def no_delay_in_fifo(value: object) -> str:
-    """In SQS's own grammar."""
+    """SQS's error for a delay in FIFO, with SQS's own grammar."""
     reason = "The request include parameter that is not valid for this queue type."
     return bad_value(value, "DelaySeconds", reason)
 

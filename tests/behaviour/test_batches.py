@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three batches: what refuses the whole request, and what fails one entry of it."""
+"""The three batches: errors of the whole request, and failures of single entries."""
 
 import re
 
@@ -77,14 +77,14 @@ def test_an_entrys_id_has_1_to_80_letters_digits_hyphens_and_underscores(queue, 
 
 @pytest.mark.rule("batch.6", "batch.7")
 def test_the_ids_of_a_batch_are_distinct(queue, batch):
-    """The first that repeats is named."""
+    """The error names the first repeated id."""
     with refused(queue.client, "BatchEntryIdsNotDistinct", "Id b repeated."):
         batch("a", "b", "c", "b", "a")
 
 
 @pytest.mark.rule("batch.8")
-def test_what_is_wrong_with_a_batch_is_told_in_sqss_order(queue, batch):
-    """Too many before ill-formed before repeated."""
+def test_errors_of_a_batch_are_checked_in_sqss_order(queue, batch):
+    """First too many entries, then malformed ids, then repeated ids."""
     with refused(queue.client, "TooManyEntriesInBatchRequest", re.compile("You have sent 12")):
         batch(*["a b"] * 12)
     with refused(queue.client, "InvalidBatchEntryId", BAD_ID):
@@ -93,7 +93,7 @@ def test_what_is_wrong_with_a_batch_is_told_in_sqss_order(queue, batch):
 
 @pytest.mark.rule("batch.9", "batch.10", "batch.11")
 def test_a_batch_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
-    """Bodies and user attributes of all entries together; nothing of a refused batch is sent."""
+    """Bodies and user attributes of all entries count together. A refused batch sends no entry."""
     attributes = {"name": {"DataType": "String", "StringValue": "value"}}
     used = len("name") + len("String") + len("value")
     half = BATCH_BYTES // 2
@@ -114,8 +114,8 @@ def test_a_batch_of_exactly_1_mib_is_allowed_and_one_more_byte_is_not(queue):
 
 
 @pytest.mark.rule("batch.12")
-def test_a_batch_of_one_that_is_too_long_is_a_long_batch(queue):
-    """Not a long message, as in a single send."""
+def test_a_batch_of_one_long_message_is_a_long_batch(queue):
+    """The error is BatchRequestTooLong, not that of a long message in a single send."""
     with refused(queue.client, "BatchRequestTooLong", re.compile(f"You have sent {BATCH_BYTES + 1} bytes")):
         queue.send_batch({"MessageBody": "x" * (BATCH_BYTES + 1)})
 
@@ -169,7 +169,7 @@ def test_each_entry_has_a_delay_of_its_own(make_queue, clock):
 
 @pytest.mark.rule("batch.16", "batch.17", "batch.18", "batch.19")
 def test_a_refused_entry_leaves_the_others_alone(make_queue):
-    """200 in all; the failures carry Query codes, and say that the sender is at fault."""
+    """The status is 200. The failures carry Query codes, and name the sender as at fault."""
     queue = make_queue(MaximumMessageSize=1024)
     empty_value = {"a": {"DataType": "String", "StringValue": ""}}
     answer = queue.send_batch(
@@ -217,7 +217,7 @@ def test_an_entry_with_a_forbidden_character_fails_by_itself(queue):
 
 @pytest.mark.rule("batch.16", "batch.20")
 def test_when_every_entry_fails_the_request_has_still_succeeded(queue):
-    """And `Successful` is absent, as by SQS."""
+    """As in SQS, the answer then has no `Successful`."""
     answer = queue.send_batch({"MessageBody": "x", "DelaySeconds": -1})
     assert set(without_metadata(answer)) == {"Failed"}
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
@@ -228,7 +228,7 @@ def test_when_every_entry_fails_the_request_has_still_succeeded(queue):
 
 @pytest.mark.rule("batch.22", "handle.5", "handle.8", "handle.9")
 def test_a_batch_deletes_what_it_can(queue, make_queue):
-    """Each handle succeeds or fails by itself; one that is gone is no failure."""
+    """Each handle succeeds or fails by itself. To delete a deleted message is a success."""
     queue.send_all("a", "b", "c")
     first, second, third = (message["ReceiptHandle"] for message in queue.receive(3))
     queue.delete({"ReceiptHandle": second})
@@ -319,7 +319,7 @@ def test_a_batch_changes_what_it_can(queue, clock):
 
 @pytest.mark.rule("batch.29")
 def test_a_batch_that_changes_moved_messages_calls_their_handles_invalid(aws):
-    """As for a deleted message. Alone, the same handle is an invalid parameter."""
+    """As for a deleted message. Outside a batch, the same handle is an invalid parameter."""
     dead = BoundQueue.create(aws, "dead")
     queue = BoundQueue.create(aws, "q", RedrivePolicy=policy(dead))
     queue.send()
@@ -333,7 +333,7 @@ def test_a_batch_that_changes_moved_messages_calls_their_handles_invalid(aws):
 
 @pytest.mark.rule("batch.26", "batch.27")
 def test_an_entry_without_a_timeout_fails_by_itself(queue):
-    """A default would hide the slip."""
+    """A default would hide the mistake."""
     queue.send()
     handle = queue.receive_one()["ReceiptHandle"]
     answer = queue.client.change_message_visibility_batch(
@@ -346,7 +346,7 @@ def test_an_entry_without_a_timeout_fails_by_itself(queue):
 
 @pytest.mark.rule("batch.6")
 def test_a_whole_batch_refused_changes_nothing(queue):
-    """Not even for its good entries."""
+    """Its valid entries change nothing either."""
     queue.send_all("a", "b")
     first, second = queue.receive(2)
     entries = [{"Id": "same", "ReceiptHandle": one["ReceiptHandle"]} for one in (first, second)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains: dead-letter queues that have a dead-letter queue themselves, and the redrives that go back step by step."""
+"""Chains of dead-letter queues, and the redrives that move messages back step by step."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.behaviour.moving import ended, let_die, policy, start
 
 
 def chain(make_queue, *names: str) -> list[BoundQueue]:
-    """Queues of which each is the dead-letter queue of the one before it."""
+    """Queues of which each is the dead-letter queue of the previous one."""
     queues = [make_queue(names[-1])]
     for name in reversed(names[:-1]):
         queues.insert(0, make_queue(name, RedrivePolicy=policy(queues[0])))
@@ -16,7 +16,7 @@ def chain(make_queue, *names: str) -> list[BoundQueue]:
 
 
 def die_on(queue: BoundQueue) -> None:
-    """Move the one message that is there on to the next dead-letter queue."""
+    """Move the only message on to the next dead-letter queue."""
     queue.receive_one(VisibilityTimeout=0)
     assert queue.receive() == []
 
@@ -27,7 +27,7 @@ def redrive(queue: BoundQueue, destination: str | None = None) -> None:
 
 
 def source_seen(queue: BoundQueue) -> str | None:
-    """The DeadLetterQueueSourceArn of the one message that is there, which a receive of zero seconds tells."""
+    """The DeadLetterQueueSourceArn of the only message, from a receive with a timeout of zero."""
     [message] = queue.receive(VisibilityTimeout=0)
     found: str | None = message["Attributes"].get("DeadLetterQueueSourceArn")
     return found
@@ -64,7 +64,7 @@ def test_each_redrive_undoes_one_step_of_a_fifo_chain(make_fifo):
     assert [queue.counts for queue in (middle, last)] == [(0, 0, 0)] * 2
 
 
-def test_back_in_the_middle_of_a_chain_a_receive_tells_the_first_source(make_queue):
+def test_a_receive_in_the_middle_of_a_chain_shows_the_first_source(make_queue):
     first, middle, last = chain(make_queue, "a", "b", "c")
     let_die(first, "a")
     die_on(middle)
@@ -72,7 +72,7 @@ def test_back_in_the_middle_of_a_chain_a_receive_tells_the_first_source(make_que
     assert source_seen(middle) == first.arn
 
 
-def test_a_message_that_comes_back_and_dies_on_finds_its_way_back_again(make_queue):
+def test_a_message_that_dies_again_on_a_chain_can_move_back_again(make_queue):
     first, middle, last = chain(make_queue, "a", "b", "c")
     let_die(first, "a")
     for _ in range(3):
@@ -84,7 +84,7 @@ def test_a_message_that_comes_back_and_dies_on_finds_its_way_back_again(make_que
 
 
 def test_a_destination_that_is_the_last_step_of_a_chain_undoes_it(make_queue):
-    """Named or not, it is the queue that the message came from."""
+    """Given or omitted, it is the queue from which the message came."""
     first, middle, last = chain(make_queue, "a", "b", "c")
     let_die(first, "a")
     die_on(middle)
@@ -93,8 +93,8 @@ def test_a_destination_that_is_the_last_step_of_a_chain_undoes_it(make_queue):
     assert first.counts == (1, 0, 0)
 
 
-def test_another_destination_is_a_new_beginning(make_queue):
-    """What a message was in before does not follow it there."""
+def test_another_destination_begins_a_new_chain(make_queue):
+    """The message's earlier queues do not follow it there."""
     first, middle, last = chain(make_queue, "a", "b", "c")
     let_die(first, "a")
     die_on(middle)
@@ -110,8 +110,8 @@ def test_another_destination_is_a_new_beginning(make_queue):
     assert ended(other)["FailureReason"] == "CouldNotDetermineMessageSource"
 
 
-def test_a_chain_holds_when_the_queue_in_its_middle_is_made_again(make_queue, clock):
-    """A dead letter goes back to the queue of that name, as everywhere."""
+def test_a_chain_survives_a_new_queue_in_its_middle(make_queue, clock):
+    """As everywhere, a dead letter goes back to the queue of that name."""
     first, middle, last = chain(make_queue, "a", "b", "c")
     let_die(first, "a")
     die_on(middle)
@@ -123,8 +123,8 @@ def test_a_chain_holds_when_the_queue_in_its_middle_is_made_again(make_queue, cl
     assert first.counts == (1, 0, 0)
 
 
-def test_of_a_ring_the_last_eight_steps_before_are_remembered(make_queue):
-    """Two queues, each the other's dead-letter queue: the steps of a message that circles don't pile up."""
+def test_a_ring_remembers_the_last_eight_steps(make_queue):
+    """Two queues are each other's dead-letter queue: the steps of a circling message do not pile up."""
     [one, two] = chain(make_queue, "one", "two")
     two.set(RedrivePolicy=policy(one))
     one.send("a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead letters: at which receive a message moves, what moves with it, and who may send it where."""
+"""Dead letters: the receive that moves a message, the content that moves along, and the sources that are allowed."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def receive_and_fail(queue, clock, times=1):
 
 @pytest.mark.rule("redrive.1", "redrive.2")
 def test_a_policy_is_shown_as_compact_json_with_a_whole_number(make_queue, dead):
-    """Also when it was set as a text."""
+    """Also if it was set as a text."""
     queue = make_queue(RedrivePolicy=policy(dead.arn, "3"))
     shown = queue.attributes("RedrivePolicy")["RedrivePolicy"]
     assert shown == f'{{"deadLetterTargetArn":"{dead.arn}","maxReceiveCount":3}}'
@@ -73,7 +73,7 @@ def test_other_counts_are_refused(make_queue, dead, count):
 
 
 @pytest.mark.parametrize("count", ["many", 1.5, True, None, [], ""])
-def test_a_count_that_is_no_whole_number_is_refused(make_queue, dead, count):
+def test_a_count_that_is_not_a_whole_number_is_refused(make_queue, dead, count):
     with refused(dead.client, INVALID, re.compile("Invalid value for maxReceiveCount")):
         make_queue(RedrivePolicy=policy(dead.arn, count))
 
@@ -83,7 +83,7 @@ def test_a_count_that_is_no_whole_number_is_refused(make_queue, dead, count):
     "text", ["no json", "[]", "3", "{}", '{"maxReceiveCount": 3}', '{"deadLetterTargetArn": "ARN"}']
 )
 def test_a_policy_is_json_with_both_members(make_queue, dead, text):
-    """SQS documents a default for the count, and refuses to use it."""
+    """SQS documents a default for the count, but refuses to use it."""
     text = text.replace("ARN", dead.arn)
     with refused(
         dead.client, INVALID, re.compile(f"^Value {re.escape(text)} for parameter RedrivePolicy is invalid.")
@@ -122,7 +122,7 @@ def test_a_queue_is_not_its_own_dead_letter_queue(queue):
 @pytest.mark.rule("redrive.27", "redrive.28")
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_amazons_queue_may_be_its_own_dead_letter_queue(aws, clock, suffix):
-    """What fails stays receivable: one receive follows another, and nothing counts as moved."""
+    """A failing message stays receivable: one receive follows another, and no move is counted."""
     queue = (BoundQueue.create_fifo if suffix else BoundQueue.create)(aws, f"q{suffix}")
     queue.set(RedrivePolicy=policy(queue.arn, 1))
     assert json.loads(queue.attributes("All")["RedrivePolicy"]) == policy(queue.arn, 1)
@@ -163,7 +163,7 @@ def test_the_receive_that_would_exceed_the_count_moves_the_message(make_queue, d
 
 
 def test_time_alone_moves_nothing(source, dead, clock):
-    """Not the end of a timeout but a receive moves it: until then it is visible in its own queue."""
+    """A receive moves the message, not the end of a timeout: until then it is visible in its own queue."""
     source.send("poison")
     receive_and_fail(source, clock, 2)
     clock.advance(DAY)
@@ -182,7 +182,7 @@ def test_a_message_that_is_deleted_in_time_never_moves(source, dead, clock):
 
 
 def test_a_moved_message_makes_room_for_the_next_in_the_same_receive(source, dead, clock):
-    """A poisoned message in front does not cost the consumer its receive."""
+    """A poison message in front does not cost the consumer its receive."""
     source.send("poison")
     receive_and_fail(source, clock, 2)
     source.send_all("good", "better")
@@ -204,7 +204,7 @@ def test_many_exhausted_messages_move_in_one_receive(source, dead, clock):
 
 @pytest.mark.rule("redrive.12", "redrive.13", "redrive.16")
 def test_id_body_attributes_and_digests_move_along(source, dead, clock):
-    """And the queue that it came from is told."""
+    """A receive also shows the queue that it came from."""
     attributes = {"b": {"DataType": "Binary", "BinaryValue": b"\0"}}
     trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
     source.send("poison", MessageAttributes=attributes, MessageSystemAttributes=trace, MessageGroupId="g")
@@ -246,7 +246,7 @@ def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_que
 
 
 @pytest.mark.rule("poll.9")
-def test_a_move_wakes_who_waits_at_the_dead_letter_queue(no_safety_net, source, dead, clock, background):
+def test_a_move_ends_a_wait_at_the_dead_letter_queue(no_safety_net, source, dead, clock, background):
     source.send("poison")
     receive_and_fail(source, clock, 2)
     waiting = background(dead.bodies, WaitTimeSeconds=20)
@@ -257,7 +257,7 @@ def test_a_move_wakes_who_waits_at_the_dead_letter_queue(no_safety_net, source, 
 
 @pytest.mark.rule("redrive.13", "redrive.14", "redrive.15")
 def test_a_message_may_move_on_along_a_chain_of_queues(make_queue, clock):
-    """Each queue counts its own receives; the reported count is that of them all."""
+    """Each queue counts its own receives. The reported count is their sum."""
     last = make_queue("last")
     middle = make_queue("middle", RedrivePolicy=policy(last.arn, 2))
     first = make_queue("first", RedrivePolicy=policy(middle.arn, 1))
@@ -272,8 +272,10 @@ def test_a_message_may_move_on_along_a_chain_of_queues(make_queue, clock):
 
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"], ids=["standard", "fifo"])
-def test_two_queues_may_be_each_others_and_lose_nothing(make_queue, make_fifo, clock, suffix):
-    """A message goes to and fro between them, and its receives are counted on."""
+def test_two_queues_may_be_each_others_dead_letter_queue_and_lose_nothing(
+    make_queue, make_fifo, clock, suffix
+):
+    """A message moves back and forth between them, and its receive count goes on growing."""
     make = make_fifo if suffix else make_queue
     one = make(f"one{suffix}")
     other = make(f"other{suffix}", RedrivePolicy=policy(one.arn, 1))
@@ -287,7 +289,7 @@ def test_two_queues_may_be_each_others_and_lose_nothing(make_queue, make_fifo, c
 
 
 def test_messages_of_a_whole_chain_move_one_queue_at_a_time(make_queue, clock):
-    """A receive moves only what is exhausted in its own queue."""
+    """A receive moves only messages that are exhausted in its own queue."""
     last = make_queue("last")
     middle = make_queue("middle", RedrivePolicy=policy(last.arn, 1))
     first = make_queue("first", RedrivePolicy=policy(middle.arn, 1))
@@ -300,8 +302,8 @@ def test_messages_of_a_whole_chain_move_one_queue_at_a_time(make_queue, clock):
     assert last.bodies() == ["a", "b", "c"]
 
 
-def test_a_policy_may_name_another_queue_later(source, dead, make_queue, clock):
-    """What moved stays where it is; what moves from then on goes to the other."""
+def test_a_policy_may_be_changed_to_another_queue(source, dead, make_queue, clock):
+    """Moved messages stay where they are. Later ones move to the new queue."""
     other = make_queue("other")
     source.send("first")
     receive_and_fail(source, clock, 2)
@@ -314,7 +316,7 @@ def test_a_policy_may_name_another_queue_later(source, dead, make_queue, clock):
 
 
 def test_two_sources_may_share_a_dead_letter_queue(make_queue, dead, clock):
-    """Each message tells which it came from."""
+    """Each message shows its own source."""
     sources = [make_queue(name, RedrivePolicy=policy(dead.arn, 1)) for name in ("one", "two")]
     for queue in sources:
         queue.send(queue.name)
@@ -357,7 +359,7 @@ def test_a_deleted_dead_letter_is_gone(source, dead, clock):
 
 @pytest.mark.rule("redrive.8")
 def test_without_a_policy_a_message_is_received_for_ever(source, dead, clock):
-    """An empty text removes the policy, also where there is none."""
+    """An empty text removes the policy, also if the queue has none."""
     source.send("poison")
     receive_and_fail(source, clock, 2)
     source.set(RedrivePolicy="")
@@ -377,7 +379,7 @@ def test_a_lowered_count_holds_from_the_next_receive_on(source, dead, clock):
 
 @pytest.mark.rule("redrive.18")
 def test_while_its_dead_letter_queue_is_missing_a_message_stays_where_it_is(source, dead, clock):
-    """It is received again, not lost; a new queue of the name takes it."""
+    """The message is received again, not lost. A new queue of the name takes it."""
     source.send("poison")
     receive_and_fail(source, clock, 2)
     dead.client.delete_queue(QueueUrl=dead.url)
@@ -401,7 +403,7 @@ def test_a_purge_of_the_source_leaves_its_dead_letters(source, dead, clock):
 
 @pytest.mark.rule("redrive.16")
 def test_retention_counts_from_the_send_in_the_dead_letter_queue_too(make_queue, clock):
-    """One day in the source, four days' retention in the dead-letter queue: it is gone three days after the move."""
+    """One day in the source, four days' retention in the dead-letter queue: it expires three days after the move."""
     dead = make_queue("dead", MessageRetentionPeriod=4 * DAY)
     source = make_queue("source", RedrivePolicy=policy(dead.arn, 1))
     source.send("poison")
@@ -416,7 +418,7 @@ def test_retention_counts_from_the_send_in_the_dead_letter_queue_too(make_queue,
 
 
 def test_a_message_beyond_the_dead_letter_queues_retention_is_gone_when_it_moves(make_queue, clock):
-    """So that queue's retention is best the longer one."""
+    """So a dead-letter queue should have the longer retention."""
     dead = make_queue("dead", MessageRetentionPeriod=60)
     source = make_queue("source", RedrivePolicy=policy(dead.arn, 1))
     source.send("poison")
@@ -450,7 +452,7 @@ def test_allow_all_takes_every_source(make_queue, dead):
 
 
 @pytest.mark.rule("redrive.21")
-def test_by_queue_takes_the_sources_named(make_queue, dead):
+def test_by_queue_takes_the_named_sources_alone(make_queue, dead):
     named, other = make_queue("named"), make_queue("other")
     dead.set(RedriveAllowPolicy={"redrivePermission": "byQueue", "sourceQueueArns": [named.arn]})
     named.set(RedrivePolicy=policy(dead.arn, 3))
@@ -491,7 +493,7 @@ def test_an_allow_policy_names_1_to_10_sources_with_by_queue_and_only_then(dead,
 
 @pytest.mark.rule("redrive.25", "redrive.26")
 def test_sources_are_listed_by_name(make_queue, dead):
-    """The key is there even when there are none; only here it begins with a small q."""
+    """The key is there even if the list is empty. Only this key begins with a small q."""
     assert dead.client.list_dead_letter_source_queues(QueueUrl=dead.url)["queueUrls"] == []
     sources = [make_queue(name, RedrivePolicy=policy(dead.arn, 3)) for name in ("b", "a")]
     make_queue("c")

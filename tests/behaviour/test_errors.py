@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors as callers meet them: classes, codes, and parameters of the wrong shape."""
+"""Errors as callers see them: classes, codes, and parameters of the wrong shape."""
 
 import pytest
 
@@ -24,7 +24,10 @@ RESERVED = (
 
 
 def problem(sqs, action, **params):
-    """What the door says of parameters of the wrong shape, before SQS is asked. Both doors: boto3's words."""
+    """The error text for parameters of the wrong shape, before a request.
+
+    Both boto3 and our client use boto3's words.
+    """
     with pytest.raises(Exception, match=r"\AParameter validation failed:\n") as refused:
         getattr(sqs, action)(**params)
     assert type(refused.value).__name__ == "ParamValidationError"
@@ -34,7 +37,7 @@ def problem(sqs, action, **params):
 
 @pytest.mark.parametrize("shape", sorted({*CATALOGUE, *KMS, *RESERVED} - UNMODELLED))
 def test_every_modelled_error_has_a_class_under_exceptions(sqs, shape):
-    """Those too that a file never raises, for code that catches them."""
+    """Also those that a file never raises, for code that catches them."""
     assert issubclass(getattr(sqs.exceptions, shape), sqs.exceptions.ClientError)
 
 
@@ -62,8 +65,8 @@ def test_an_errors_text_names_code_operation_and_reason(sqs):
 
 
 @pytest.mark.rule("error.9", "error.11", "error.12")
-def test_the_lower_case_message_stands_beside_errors_whose_codes_are_their_shapes(queue):
-    """As boto3 adds it: for ReceiptHandleIsInvalid, but not where the Query code is another name."""
+def test_errors_whose_code_is_their_shape_also_have_a_lower_case_message(queue):
+    """boto3 adds it for ReceiptHandleIsInvalid, but not if the Query code has another name."""
     with pytest.raises(queue.client.exceptions.ReceiptHandleIsInvalid) as refused:
         queue.delete({"ReceiptHandle": "x"})
     assert refused.value.response["message"] == refused.value.response["Error"]["Message"]
@@ -84,14 +87,14 @@ def test_an_answer_has_its_metadata(sqs):
 
 
 @pytest.mark.rule("error.14")
-def test_a_missing_member_is_told_before_sqs_is_asked(sqs):
+def test_a_missing_member_is_reported_before_the_request(sqs):
     assert problem(sqs, "send_message", QueueUrl="nobody") == (
         'Missing required parameter in input: "MessageBody"'
     )
 
 
 @pytest.mark.rule("error.14")
-def test_a_missing_member_inside_is_told_by_its_place(sqs):
+def test_a_missing_nested_member_is_reported_with_its_path(sqs):
     attributes = {"a": {"StringValue": "x"}}
     assert (
         problem(sqs, "send_message", QueueUrl="q", MessageBody="x", MessageAttributes=attributes)
@@ -104,14 +107,14 @@ def test_a_missing_member_inside_is_told_by_its_place(sqs):
 
 
 @pytest.mark.rule("error.15")
-def test_an_unknown_member_is_told_with_those_there_are(sqs):
+def test_an_unknown_member_is_reported_with_the_known_ones(sqs):
     assert problem(sqs, "purge_queue", QueueUrl="q", Force=True) == (
         'Unknown parameter in input: "Force", must be one of: QueueUrl'
     )
 
 
 @pytest.mark.rule("error.16")
-def test_a_member_of_the_wrong_type_is_told_with_its_value(sqs):
+def test_a_member_of_the_wrong_type_is_reported_with_its_value(sqs):
     assert problem(sqs, "purge_queue", QueueUrl=1) == (
         "Invalid type for parameter QueueUrl, value: 1, type: <class 'int'>, valid types: <class 'str'>"
     )
@@ -129,7 +132,7 @@ def test_none_is_not_the_same_as_left_out(sqs):
 
 
 @pytest.mark.rule("error.16")
-def test_every_problem_is_told_at_once(sqs):
+def test_all_problems_are_reported_at_once(sqs):
     assert problem(sqs, "change_message_visibility", QueueUrl=1, ReceiptHandle="x").splitlines() == [
         'Missing required parameter in input: "VisibilityTimeout"',
         "Invalid type for parameter QueueUrl, value: 1, type: <class 'int'>, valid types: <class 'str'>",

@@ -15,18 +15,18 @@ def flooded(queue):
     return queue
 
 
-# A group on a standard queue is nothing but a tenant
+# A group on a standard queue is only a tenant
 
 
 @pytest.mark.rule("fair.2")
 def test_a_group_does_not_block(queue):
-    """Several of its messages are in flight at once, to whoever asks."""
+    """Several of its messages are in flight at once, with any consumers."""
     queue.send_group("g", "a", "b", "c")
     assert [queue.bodies(1), queue.bodies(1), queue.bodies(1)] == [["a"], ["b"], ["c"]]
 
 
 @pytest.mark.rule("fair.3")
-def test_equal_messages_of_a_group_are_no_duplicates(queue):
+def test_equal_messages_of_a_group_are_not_duplicates(queue):
     assert len({sent["MessageId"] for sent in queue.send_group("g", "a", "a", "a")}) == 3
     assert queue.bodies() == ["a", "a", "a"]
 
@@ -37,7 +37,7 @@ def test_the_group_comes_back_with_the_message(queue):
     assert queue.receive_one(AttributeNames=["MessageGroupId"])["Attributes"] == {"MessageGroupId": "g"}
 
 
-def test_counts_are_those_of_every_queue(flooded, clock):
+def test_groups_do_not_change_the_counts(flooded, clock):
     flooded.send("later", MessageGroupId="quiet", DelaySeconds=5)
     held = flooded.receive(10)
     assert flooded.counts == (10, 10, 1)
@@ -50,7 +50,7 @@ def test_counts_are_those_of_every_queue(flooded, clock):
 
 
 def test_every_message_is_received_once(flooded):
-    """Nothing is dropped, whatever the turns."""
+    """No turn drops a message."""
     for number in range(5):
         flooded.send_group(f"quiet-{number}", "a", "b")
         flooded.send("no group")
@@ -83,21 +83,21 @@ def test_a_flood_does_not_delay_tenants_that_come_after_it(flooded):
 
 
 @pytest.mark.rule("fair.4")
-def test_who_comes_while_a_backlog_is_worked_off_is_next(flooded):
+def test_a_new_tenant_is_next_during_a_backlog(flooded):
     flooded.receive(10)
     flooded.send_group("quiet", "quiet")
     assert flooded.bodies(2) == ["quiet", "noisy-10"]
 
 
 @pytest.mark.rule("fair.4")
-def test_each_message_of_a_quiet_tenant_is_next_for_as_long_as_the_backlog_lasts(flooded):
+def test_each_message_of_a_quiet_tenant_is_next_during_a_backlog(flooded):
     for number in range(10):
         flooded.send_group("quiet", f"quiet-{number}")
         assert f"quiet-{number}" in flooded.bodies(2)
 
 
 @pytest.mark.rule("fair.4")
-def test_a_tenant_that_holds_most_of_what_is_in_flight_does_not_delay_others(flooded):
+def test_a_tenant_with_most_messages_in_flight_does_not_delay_others(flooded):
     flooded.send_group("noisy", *(f"more-{number}" for number in range(20)))
     for _ in range(3):
         flooded.receive(10, VisibilityTimeout=3600)
@@ -106,14 +106,14 @@ def test_a_tenant_that_holds_most_of_what_is_in_flight_does_not_delay_others(flo
 
 
 @pytest.mark.rule("fair.4")
-def test_among_floods_the_turns_go_round(queue):
+def test_several_flooding_tenants_take_turns(queue):
     for tenant in "xyz":
         queue.send_group(tenant, *(f"{tenant}{number}" for number in range(5)))
     assert queue.bodies(9) == [f"{tenant}{number}" for number in range(3) for tenant in "xyz"]
 
 
-def test_who_was_quiet_for_long_has_saved_up_no_turns(queue):
-    """It takes its turns from now on, not those it let pass."""
+def test_a_quiet_tenant_saves_up_no_turns(queue):
+    """It takes turns from now on, and does not catch up on the past."""
     queue.send_group("noisy", *(f"noisy-{number}" for number in range(30)))
     queue.send_group("quiet", "early")
     assert len(queue.bodies() + queue.bodies()) == 20
@@ -179,8 +179,8 @@ def test_messages_without_a_group_keep_their_order_and_their_place(flooded, cloc
 
 @pytest.mark.rule("fair.9")
 @pytest.mark.parametrize("way", ["given back", "timed out"])
-def test_a_message_that_comes_back_draws_a_new_turn(queue, clock, way):
-    """Behind its own tenant's backlog, which may wait with it; others don't."""
+def test_a_returned_message_draws_a_new_turn(queue, clock, way):
+    """The message goes behind its own tenant's backlog, which may wait with it. Other tenants do not wait."""
     queue.send_group("one", "a", "b", "c")
     held = queue.receive_one(VisibilityTimeout=5)
     if way == "given back":
@@ -209,7 +209,7 @@ def test_messages_of_a_tenant_that_always_fails_do_not_delay_others(queue, clock
 
 @pytest.mark.rule("fair.10")
 def test_a_delayed_message_draws_its_turn_when_it_becomes_visible(queue, clock):
-    """Until then it is no backlog that its tenant would wait for."""
+    """Until then it is not part of a backlog that delays its tenant."""
     for number in range(10):
         queue.send(f"later-{number}", MessageGroupId="one", DelaySeconds=5)
     queue.send_group("one", "now")
@@ -224,15 +224,15 @@ def test_a_delayed_message_draws_its_turn_when_it_becomes_visible(queue, clock):
 
 
 @pytest.mark.rule("fair.7")
-def test_5_minutes_without_a_send_forget_the_backlogs_debt(flooded, clock):
-    """What the tenant sends then is as quiet as anybody's."""
+def test_a_backlog_is_forgiven_after_5_minutes_without_a_send(flooded, clock):
+    """The tenant's next send is then as early as any other tenant's."""
     clock.advance(FIVE_MINUTES, ms=1)
     flooded.send_group("noisy", "anew")
     assert flooded.bodies(2) == ["noisy-0", "anew"]
 
 
 @pytest.mark.rule("fair.8")
-def test_until_then_it_stands_behind_its_backlog(flooded, clock):
+def test_a_tenant_waits_behind_its_backlog_for_5_minutes(flooded, clock):
     """Each send begins the five minutes again."""
     clock.advance(200)
     flooded.send_group("noisy", "more")
@@ -245,8 +245,8 @@ def test_until_then_it_stands_behind_its_backlog(flooded, clock):
 
 
 @pytest.mark.rule("fair.13")
-def test_a_delayed_send_is_a_send(queue, clock):
-    """Whose messages are all delayed has a backlog when the delays end, and stands behind it like anybody."""
+def test_a_delayed_send_counts_as_a_send(queue, clock):
+    """A tenant whose messages are all delayed has a backlog when the delays end, and waits behind it like any other."""
     for number in range(12):
         queue.send(f"later-{number}", MessageGroupId="one", DelaySeconds=5)
     clock.advance(5)
@@ -266,7 +266,7 @@ def test_a_send_of_a_tenant_ends_a_wait(no_safety_net, queue, background, clock)
 
 
 @pytest.mark.rule("fair.12")
-def test_dead_letters_keep_their_group_and_come_in_the_order_of_their_sending(make_queue, clock):
+def test_dead_letters_keep_their_group_and_come_in_order_of_sending(make_queue, clock):
     dead = make_queue("dead")
     queue = make_queue(RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1})
     queue.send_group("noisy", "a", "b", "c")
@@ -279,7 +279,7 @@ def test_dead_letters_keep_their_group_and_come_in_the_order_of_their_sending(ma
     assert [message["Attributes"]["MessageGroupId"] for message in messages] == ["noisy"] * 3 + ["quiet"]
 
 
-def test_expired_messages_of_a_flood_are_passed_over(make_queue, clock):
+def test_expired_messages_of_a_flood_are_skipped(make_queue, clock):
     queue = make_queue(MessageRetentionPeriod=60)
     for number in range(15):
         queue.send_group("noisy", *(f"{number}-{n}" for n in range(10)))

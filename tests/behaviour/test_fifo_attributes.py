@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FIFO queues as queues: their names, their attributes, what may be changed and what may not."""
+"""FIFO queues as queues: their names, their attributes, and which of them can change."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_other_names_are_refused(sqs, create, name):
 
 
 def test_the_suffix_needs_the_attribute(sqs, create):
-    """Also for a queue that is there: its type is part of what is asked for."""
+    """Also for an existing queue: the type is part of the request."""
     with refused(sqs, INVALID, NAMELESS):
         create("a.fifo")
     create("a.fifo", FifoQueue="true")
@@ -81,7 +81,7 @@ def test_a_deleted_name_is_free_again_after_60_seconds(sqs, create, clock):
 
 
 @pytest.mark.rule("fifo-queue.1", "fifo-queue.2", "fifo-queue.8")
-def test_all_of_a_fresh_fifo_queue_is_exactly_this(create, clock):
+def test_a_new_fifo_queue_has_exactly_these_attributes(create, clock):
     now = str(clock.now_ms() // 1000)
     assert create("a.fifo", FifoQueue="true").attributes("All") == {
         "ApproximateNumberOfMessages": "0",
@@ -147,7 +147,7 @@ def test_other_values_are_refused(fifo, create, name, value):
 
 @pytest.mark.rule("fifo-queue.5")
 def test_throughput_per_group_needs_the_scope_of_groups(create, fifo):
-    """At creation, at a change, and when the scope is taken away from under it."""
+    """At creation, at a change, and if a change would remove the scope that it needs."""
     wrong = re.compile("^Invalid value for the parameter FifoThroughputLimit.")
     with refused(fifo.client, "InvalidAttributeValue", wrong):
         create("a.fifo", FifoQueue="true", FifoThroughputLimit="perMessageGroupId")
@@ -172,7 +172,7 @@ def test_high_throughput_can_be_switched_off_again(make_fifo):
 
 
 @pytest.mark.rule("fifo-queue.6", "fifo-queue.7")
-def test_a_queue_stays_what_it_was_made(fifo):
+def test_a_fifo_queue_cannot_become_a_standard_queue(fifo):
     fifo.set(FifoQueue="true")
     with refused(
         fifo.client,
@@ -192,7 +192,7 @@ def test_a_standard_queue_can_not_become_a_fifo_queue(queue):
             queue.set(FifoQueue=value)
 
 
-def test_attributes_of_all_queues_are_a_fifo_queues_too(create):
+def test_a_fifo_queue_has_the_attributes_of_every_queue(create):
     values = {
         "DelaySeconds": "5",
         "MaximumMessageSize": "2048",
@@ -251,7 +251,7 @@ def test_a_fifo_queue_has_tags(sqs):
 
 @pytest.mark.rule("fifo-queue.10")
 def test_counts_follow_a_group_through_its_life(make_fifo, clock):
-    """(visible, in flight, delayed): those blocked behind a message in flight are visible."""
+    """(visible, in flight, delayed): messages that are blocked behind one in flight are visible."""
     queue = make_fifo(DelaySeconds=5)
     seen = [queue.counts]
     queue.send_group("g", "a", "b", "c")
@@ -282,7 +282,7 @@ def test_counts_follow_a_group_through_its_life(make_fifo, clock):
 
 @pytest.mark.parametrize("delay", [0, 5], ids=["timeouts", "delays"])
 def test_counts_are_exact_where_many_become_visible_at_once(make_fifo, clock, delay):
-    """150 in 15 groups, more than one receive goes through."""
+    """150 messages in 15 groups, more than one receive processes."""
     queue = make_fifo(DelaySeconds=delay)
     for number in range(10):
         queue.send_batch(

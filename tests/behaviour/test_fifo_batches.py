@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three batches on FIFO queues: order, duplicates within a batch, and what refuses the whole of it."""
+"""The three batches on FIFO queues: order, duplicates within a batch, and errors of the whole batch."""
 
 import re
 
@@ -42,7 +42,7 @@ def test_entries_of_several_groups_keep_the_order_of_each(fifo):
 
 @pytest.mark.rule("deduplication.1", "deduplication.12")
 def test_duplicates_within_a_batch_are_one_message(fifo):
-    """Each is answered as the first of them."""
+    """Each duplicate gets the answer of the first."""
     answer = fifo.send_batch(entry("a"), entry("b"), entry("a"), entry("c"), entry("a", "other"))
     sent = [(one["MessageId"], one["SequenceNumber"]) for one in answer["Successful"]]
     assert [one["Id"] for one in answer["Successful"]] == list("01234")
@@ -70,7 +70,7 @@ def test_with_scope_message_group_each_group_of_a_batch_has_its_own(make_fifo):
 
 
 @pytest.mark.rule("deduplication.1", "deduplication.2", "deduplication.3")
-def test_a_batch_sent_again_is_answered_as_before(fifo):
+def test_a_repeated_batch_gets_the_same_answer(fifo):
     entries = [entry(body) for body in "abc"]
     first = fifo.send_batch(*entries)
     assert fifo.send_batch(*entries)["Successful"] == first["Successful"]
@@ -78,7 +78,7 @@ def test_a_batch_sent_again_is_answered_as_before(fifo):
 
 
 @pytest.mark.rule("deduplication.2")
-def test_what_of_a_batch_was_sent_before_is_not_sent_again(fifo):
+def test_only_the_new_entries_of_a_repeated_batch_are_sent(fifo):
     [before] = fifo.send_group("g", "b")
     answer = fifo.send_batch(entry("a"), entry("b"), entry("c"))
     assert answer["Successful"][1]["MessageId"] == before["MessageId"]
@@ -101,7 +101,7 @@ def test_one_entry_without_a_deduplication_id_refuses_the_whole_batch(make_fifo)
 
 
 @pytest.mark.rule("fifo-send.7")
-def test_a_refused_batch_was_no_first_send(fifo):
+def test_a_refused_batch_leaves_no_deduplication_ids(fifo):
     with refused(fifo.client, INVALID, NO_GROUP):
         fifo.send_batch(entry("a"), {"MessageBody": "b"})
     fifo.send_group("g", "a")
@@ -127,8 +127,8 @@ def test_an_entry_refused_by_itself_leaves_the_others_in_order(make_fifo):
 
 
 @pytest.mark.rule("fifo-send.16")
-def test_a_refused_entry_was_no_first_send(fifo):
-    """The same body further down in the batch is sent."""
+def test_a_refused_entry_leaves_no_deduplication_id(fifo):
+    """The same body later in the batch is sent."""
     answer = fifo.send_batch(entry("a", DelaySeconds=5), entry("a"))
     assert [sent["Id"] for sent in answer["Successful"]] == ["1"]
     assert fifo.bodies() == ["a"]
@@ -174,7 +174,7 @@ def test_a_batch_deletes_a_group_in_any_order(fifo, order):
 
 @pytest.mark.rule("batch.28", "fifo-visibility.6")
 def test_a_batch_deletes_what_it_can(either, clock):
-    """In both modes: an expired handle fails by itself, and its message stays in its place."""
+    """In both modes: an expired handle fails by itself, and its message keeps its place."""
     queue = BoundQueue.create_fifo(either)
     queue.send_group("g", "a", "b")
     late, held = queue.receive(2)
@@ -206,8 +206,8 @@ def test_the_same_handle_twice_in_a_batch_is_no_failure(fifo):
     assert fifo.bodies() == ["b"]
 
 
-def test_ten_handles_of_every_kind_leave_each_group_as_it_should_be(fifo, clock):
-    """Expired, gone, given twice: only what was deleted counts for its group."""
+def test_a_batch_of_mixed_handles_leaves_each_group_correct(fifo, clock):
+    """Expired, gone, given twice: only the deleted messages count for their group."""
     for group in "xy":
         fifo.send_group(group, *(f"{group}{number}" for number in range(5)))
     handle = {message["Body"]: message["ReceiptHandle"] for message in fifo.receive(10)}
@@ -231,7 +231,7 @@ def test_ten_handles_of_every_kind_leave_each_group_as_it_should_be(fifo, clock)
 
 
 def test_a_batch_gives_each_message_of_a_group_a_timeout_of_its_own(fifo, clock):
-    """And the group comes in order whatever they are: the longest in front holds back the rest."""
+    """The group still comes in order: the longest timeout in front holds back the rest."""
     fifo.send_group("g", *"abc")
     handles = [message["ReceiptHandle"] for message in fifo.receive(3)]
     fifo.change_batch((handles[2], 0), (handles[1], 10), (handles[0], 20))

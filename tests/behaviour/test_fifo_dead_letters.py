@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead letters of FIFO queues: the move frees the group, and the group goes on in the dead-letter queue."""
+"""Dead letters of FIFO queues: the move frees the group, and the group continues in the dead-letter queue."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def shown(message, *names):
     return tuple(message["Attributes"][name] for name in names)
 
 
-# Which queue may be whose
+# Types and allowed sources
 
 
 @pytest.mark.rule("fifo-redrive.1")
@@ -45,7 +45,7 @@ def shown(message, *names):
     ("source", "target"), [("source", "dead.fifo"), ("source.fifo", "dead")], ids=["standard", "fifo"]
 )
 def test_a_dead_letter_queue_is_of_its_sources_type(sqs, source, target):
-    """Refused at creation and at a change alike, and nothing is left of either."""
+    """Refused at creation and at a change, and neither leaves anything behind."""
 
     def create(name, **attributes):
         if name.endswith(".fifo"):
@@ -91,7 +91,7 @@ def test_the_receive_that_would_exceed_the_count_moves_the_message(make_fifo, de
 
 @pytest.mark.rule("fifo-redrive.4")
 def test_the_move_frees_the_group(source, dead, clock):
-    """In the same receive: what was behind the poison is there at once."""
+    """In the same receive: the messages behind the poison one are returned at once."""
     source.send_group("g", "poison", "good", "better")
     receive_and_fail(source, clock, 2)
     assert source.bodies() == ["good", "better"]
@@ -119,7 +119,7 @@ def test_a_whole_group_of_poison_moves_in_one_receive(source, dead, clock):
 
 
 def test_counts_are_exact_where_many_move_at_once(make_fifo, dead, clock):
-    """150 in 15 groups, whose timeouts all ended: more than one receive goes through."""
+    """150 messages in 15 groups, all with expired timeouts: more than one receive processes."""
     queue = make_fifo(RedrivePolicy=policy(dead.arn, 1))
     for number in range(10):
         for group in range(15):
@@ -179,7 +179,7 @@ def test_a_lowered_count_holds_from_the_next_receive_on(source, dead, clock):
     assert dead.bodies() == ["poison"]
 
 
-def test_without_a_policy_a_message_blocks_its_group_for_ever(source, dead, clock):
+def test_without_a_policy_a_failing_message_blocks_its_group_for_ever(source, dead, clock):
     source.send_group("g", "poison", "behind")
     receive_and_fail(source, clock, 2)
     source.set(RedrivePolicy="")
@@ -216,15 +216,15 @@ def test_group_body_and_attributes_move_along(source, dead, clock):
 
 
 @pytest.mark.rule("fifo-redrive.6")
-def test_the_deduplication_id_there_is_the_messages_own_id(source, dead, clock):
-    """So two that had one id, more than five minutes apart, are two there too."""
+def test_the_deduplication_id_of_a_dead_letter_is_its_message_id(source, dead, clock):
+    """So two messages that had one id, more than five minutes apart, stay two there."""
     sent = source.send("poison", MessageGroupId="g", MessageDeduplicationId="d")
     receive_and_fail(source, clock, 2)
     source.receive()
     assert shown(dead.receive_one(), "MessageDeduplicationId") == (sent["MessageId"],)
 
 
-def test_a_message_there_has_a_sequence_number(source, dead, clock):
+def test_a_dead_letter_gets_a_sequence_number(source, dead, clock):
     source.send_group("g", "a", "b")
     receive_and_fail(source, clock, 2, max_messages=2)
     source.receive()
@@ -234,7 +234,7 @@ def test_a_message_there_has_a_sequence_number(source, dead, clock):
 
 
 @pytest.mark.rule("fifo-redrive.7")
-def test_the_receive_count_goes_on(make_fifo, dead, clock):
+def test_the_receive_count_continues_in_the_fifo_dead_letter_queue(make_fifo, dead, clock):
     queue = make_fifo(RedrivePolicy=policy(dead.arn, 1))
     queue.send_group("g", "poison")
     receive_and_fail(queue, clock)
@@ -256,8 +256,8 @@ def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_fif
 
 
 @pytest.mark.rule("fifo-redrive.11")
-def test_the_source_still_remembers_what_moved(source, dead):
-    """A sender that tries again puts no second one behind the first."""
+def test_the_source_still_deduplicates_moved_messages(source, dead):
+    """A sender that tries again adds no second message behind the first."""
     [first] = source.send_group("g", "poison")
     for _ in range(2):
         source.change(source.receive_one(), 0)
@@ -266,7 +266,7 @@ def test_the_source_still_remembers_what_moved(source, dead):
     assert (source.counts, dead.counts) == ((0, 0, 0), (1, 0, 0))
 
 
-def test_the_old_handle_settles_nothing_there(source, dead, clock):
+def test_the_old_handle_settles_nothing_in_the_dead_letter_queue(source, dead, clock):
     source.send_group("g", "poison")
     receive_and_fail(source, clock)
     late = source.receive_one()
@@ -283,7 +283,7 @@ def test_the_old_handle_settles_nothing_there(source, dead, clock):
 
 
 @pytest.mark.rule("fifo-redrive.5")
-def test_the_group_is_in_order_there_and_blocks(source, dead, clock):
+def test_the_group_is_in_order_in_the_dead_letter_queue_and_blocks(source, dead, clock):
     source.send_group("g", "a", "b")
     source.send_group("other", "c")
     receive_and_fail(source, clock, 2, max_messages=10)
@@ -296,7 +296,7 @@ def test_the_group_is_in_order_there_and_blocks(source, dead, clock):
 
 
 @pytest.mark.rule("fifo-redrive.5")
-def test_a_message_that_moves_later_stands_behind_its_group_there(source, dead, clock):
+def test_a_dead_letter_that_moves_later_comes_last_in_its_group(source, dead, clock):
     source.send_group("g", "a", "b")
     receive_and_fail(source, clock, 2)
     assert source.bodies() == ["b"]
@@ -311,7 +311,7 @@ def test_a_message_that_moves_later_stands_behind_its_group_there(source, dead, 
 
 
 @pytest.mark.rule("fifo-redrive.5")
-def test_messages_sent_to_it_directly_share_its_groups(source, dead, clock):
+def test_messages_sent_to_the_dead_letter_queue_share_its_groups(source, dead, clock):
     dead.send_group("g", "sent here")
     source.send_group("g", "poison")
     receive_and_fail(source, clock, 2)
@@ -320,8 +320,8 @@ def test_messages_sent_to_it_directly_share_its_groups(source, dead, clock):
     assert dead.bodies() == []
 
 
-def test_a_moved_message_stands_before_what_was_sent_there_after_it(make_fifo, clock):
-    """And does not wait for its delay."""
+def test_a_dead_letter_comes_before_messages_sent_there_later(make_fifo, clock):
+    """It does not wait for that queue's delay."""
     dead = make_fifo("dead.fifo", DelaySeconds=900)
     source = make_fifo("source.fifo", RedrivePolicy=policy(dead.arn, 1))
     source.send_group("g", "poison")
@@ -336,7 +336,7 @@ def test_a_moved_message_stands_before_what_was_sent_there_after_it(make_fifo, c
 
 @pytest.fixture
 def late(source, dead, clock):
-    """A dead letter that comes before two messages of its group, of which a consumer holds both: its handles."""
+    """A dead letter that arrives before two messages of its group, both held by a consumer. Returns their handles."""
     source.send_group("g", "poison")
     source.receive()
     dead.send_group("g", "first", "second")
@@ -349,7 +349,7 @@ def late(source, dead, clock):
 
 
 @pytest.mark.rule("fifo-redrive.13")
-def test_a_dead_letter_leaves_its_group_to_who_holds_it_there(dead, late):
+def test_a_dead_letter_leaves_its_group_to_the_consumer_that_holds_it(dead, late):
     assert dead.bodies() == []
     dead.delete(late[0])
     assert dead.bodies() == []
@@ -359,7 +359,7 @@ def test_a_dead_letter_leaves_its_group_to_who_holds_it_there(dead, late):
 
 @pytest.mark.rule("fifo-redrive.13")
 def test_a_dead_letter_waits_until_the_last_of_its_group_comes_back(dead, late, clock):
-    """One is given back at once, the other held for longer: it is the last that counts."""
+    """One is given back at once, the other is held longer: the last one counts."""
     dead.change(late[1], 0)
     assert dead.bodies() == []
     dead.change(late[0], 900)
@@ -369,15 +369,15 @@ def test_a_dead_letter_waits_until_the_last_of_its_group_comes_back(dead, late, 
     assert dead.bodies() == ["poison", "first", "second"]
 
 
-def test_a_dead_letter_may_be_received_as_soon_as_all_of_its_group_were_given_back(dead, late):
+def test_a_dead_letter_is_visible_once_all_of_its_group_were_given_back(dead, late):
     for message in late:
         dead.change(message, 0)
     assert dead.bodies() == ["poison", "first", "second"]
 
 
 @pytest.mark.rule("fifo-redrive.14")
-def test_a_dead_letter_waits_behind_the_rest_of_a_batch_that_it_came_between(source, dead, clock, make_fifo):
-    """It comes between two messages in flight; the first of them is deleted."""
+def test_a_dead_letter_waits_for_the_batch_that_was_in_flight_around_it(source, dead, clock, make_fifo):
+    """It arrives between two messages in flight, and the first of them is deleted."""
     older = make_fifo("older.fifo", RedrivePolicy=policy(dead.arn, 1))
     older.send_group("g", "a")
     source.send_group("g", "b")
@@ -397,7 +397,7 @@ def test_a_dead_letter_waits_behind_the_rest_of_a_batch_that_it_came_between(sou
 
 
 @pytest.mark.rule("fifo-redrive.13")
-def test_a_dead_letter_comes_free_where_the_one_in_flight_ends_its_retention(make_fifo, clock):
+def test_a_dead_letter_is_visible_once_the_message_in_flight_expires(make_fifo, clock):
     dead = make_fifo("dead.fifo", MessageRetentionPeriod=100)
     source = make_fifo("source.fifo", RedrivePolicy=policy(dead.arn, 1))
     fresh = make_fifo("fresh.fifo", RedrivePolicy=policy(dead.arn, 1))
@@ -419,7 +419,7 @@ def test_a_dead_letter_comes_free_where_the_one_in_flight_ends_its_retention(mak
     assert dead.bodies() == ["newest"]
 
 
-def test_a_move_wakes_who_waits_there(no_safety_net, source, dead, clock, background):
+def test_a_move_ends_a_wait_at_the_fifo_dead_letter_queue(no_safety_net, source, dead, clock, background):
     source.send_group("g", "poison")
     receive_and_fail(source, clock, 2)
     waiting = background(dead.bodies, WaitTimeSeconds=20)
@@ -430,7 +430,7 @@ def test_a_move_wakes_who_waits_there(no_safety_net, source, dead, clock, backgr
 
 @pytest.mark.rule("fifo-redrive.6", "fifo-redrive.7")
 def test_a_message_may_move_on_along_a_chain_of_queues(make_fifo, clock):
-    """Each queue counts its own receives; the reported count is that of them all. The group goes along."""
+    """Each queue counts its own receives. The reported count is their sum, and the group stays the same."""
     last = make_fifo("last.fifo")
     middle = make_fifo("middle.fifo", RedrivePolicy=policy(last.arn, 2))
     first = make_fifo("first.fifo", RedrivePolicy=policy(middle.arn, 1))
@@ -474,7 +474,7 @@ def old_poison(client, clock):
 
 @pytest.mark.rule("fifo-redrive.8")
 def test_a_moved_message_keeps_its_age(sqs, clock):
-    """As in a standard queue: it is gone three days after the move."""
+    """As in a standard queue, the message expires three days after the move."""
     dead, sent_at = old_poison(sqs, clock)
     clock.advance(3 * DAY, ms=-1)
     assert shown(dead.receive_one(VisibilityTimeout=0), "SentTimestamp") == (str(sent_at),)
@@ -484,8 +484,8 @@ def test_a_moved_message_keeps_its_age(sqs, clock):
 
 
 @pytest.mark.rule("fifo-redrive.9")
-def test_at_amazon_a_moved_message_begins_a_new_age(aws, clock):
-    """compat="aws": the whole retention there, from the move on."""
+def test_in_aws_mode_a_moved_message_begins_a_new_age(aws, clock):
+    """compat="aws": the whole retention counts from the move."""
     dead, sent_at = old_poison(aws, clock)
     clock.advance(4 * DAY, ms=-1)
     assert shown(dead.receive_one(VisibilityTimeout=0), "SentTimestamp") == (str(sent_at + DAY * 1000),)

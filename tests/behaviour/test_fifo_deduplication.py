@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deduplication in FIFO queues: what counts as the same message, for how long, and within which scope."""
+"""Deduplication in FIFO queues: which messages are the same, for how long, and within which scope."""
 
 import hashlib
 
@@ -17,7 +17,7 @@ def explicit(make_fifo):
 
 
 def same(first, second):
-    """Whether both sends were answered with the same message."""
+    """Whether both sends got the same message as their answer."""
     return (first["MessageId"], first["SequenceNumber"]) == (second["MessageId"], second["SequenceNumber"])
 
 
@@ -25,7 +25,7 @@ def send(queue, body="a", group_id="g", deduplication_id="d"):
     return queue.send(body, MessageGroupId=group_id, MessageDeduplicationId=deduplication_id)
 
 
-# What a duplicate is
+# The answer to a duplicate
 
 
 @pytest.mark.rule("deduplication.1", "deduplication.2", "deduplication.3")
@@ -39,7 +39,7 @@ def test_a_duplicate_is_answered_as_its_original_and_not_stored(explicit):
 
 @pytest.mark.rule("deduplication.1", "deduplication.4")
 def test_the_id_decides_and_not_the_body(explicit):
-    """The first body stays; the digest answered is that of the body just sent."""
+    """The first body stays. The digest in the answer is that of the body just sent."""
     first = send(explicit, "test")
     second = send(explicit, "hello")
     assert same(first, second)
@@ -60,7 +60,7 @@ def test_ids_differ_by_letter_case(explicit):
 
 
 @pytest.mark.rule("deduplication.11")
-def test_each_queue_remembers_its_own(explicit, make_fifo):
+def test_each_queue_has_deduplication_ids_of_its_own(explicit, make_fifo):
     other = make_fifo("other.fifo")
     assert not same(send(explicit), send(other))
     assert (explicit.counts, other.counts) == ((1, 0, 0), (1, 0, 0))
@@ -89,7 +89,7 @@ def test_the_id_made_from_the_content_is_the_bodys_sha_256(fifo):
 
 
 @pytest.mark.rule("deduplication.6")
-def test_attributes_are_no_part_of_the_content(fifo):
+def test_attributes_do_not_count_as_content(fifo):
     first = fifo.send("a", MessageGroupId="g")
     attributes = {"n": {"DataType": "Number", "StringValue": "1"}}
     trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
@@ -99,7 +99,7 @@ def test_attributes_are_no_part_of_the_content(fifo):
 
 
 @pytest.mark.rule("deduplication.4")
-def test_an_explicit_id_goes_before_the_content(fifo):
+def test_an_explicit_id_takes_precedence_over_the_content(fifo):
     first = fifo.send("a", MessageGroupId="g")
     assert not same(first, send(fifo, "a", deduplication_id="d"))
     assert same(send(fifo, "b", deduplication_id="d"), send(fifo, "c", deduplication_id="d"))
@@ -107,13 +107,13 @@ def test_an_explicit_id_goes_before_the_content(fifo):
 
 
 @pytest.mark.rule("deduplication.5")
-def test_an_explicit_id_may_name_what_the_content_made(fifo):
+def test_an_explicit_id_may_equal_an_id_made_from_content(fifo):
     first = fifo.send("a", MessageGroupId="g")
     assert same(first, send(fifo, "b", deduplication_id=hashlib.sha256(b"a").hexdigest()))
 
 
 @pytest.mark.rule("deduplication.5")
-def test_what_was_sent_by_an_explicit_id_is_remembered_when_content_is_switched_on(explicit):
+def test_explicit_ids_are_remembered_after_content_decides(explicit):
     first = send(explicit, "a", deduplication_id=hashlib.sha256(b"a").hexdigest())
     explicit.set(ContentBasedDeduplication="true")
     assert same(first, explicit.send("a", MessageGroupId="g"))
@@ -135,7 +135,7 @@ def test_an_id_is_remembered_for_5_minutes_to_the_millisecond(explicit, clock):
 
 
 @pytest.mark.rule("deduplication.7", "deduplication.8")
-def test_the_5_minutes_begin_at_the_first_send_and_no_duplicate_prolongs_them(explicit, clock):
+def test_the_5_minutes_begin_at_the_first_send_and_duplicates_do_not_extend_them(explicit, clock):
     first = send(explicit)
     for _ in range(4):
         clock.advance(60)
@@ -157,7 +157,7 @@ def test_after_5_minutes_the_id_is_remembered_anew(explicit, clock):
 
 @pytest.mark.rule("deduplication.1", "deduplication.9")
 def test_a_message_that_is_in_flight_or_deleted_is_remembered(explicit):
-    """What was done is not done twice because the sender tried again."""
+    """Work that was done is not done twice because the sender tried again."""
     first = send(explicit)
     message = explicit.receive_one()
     assert same(send(explicit), first)
@@ -203,7 +203,7 @@ def test_another_client_of_the_file_sends_the_same_duplicates(explicit, open_sqs
     assert explicit.counts == (1, 0, 0)
 
 
-def test_of_senders_at_the_same_time_one_is_the_first(explicit, background):
+def test_one_of_several_simultaneous_senders_is_the_first(explicit, background):
     sends = [background(send, explicit) for _ in range(8)]
     answers = [sent.result(50) for sent in sends]
     assert all(same(answer, answers[0]) for answer in answers)
@@ -231,7 +231,7 @@ def test_a_queue_of_the_same_name_remembers_nothing(fifo, clock):
 
 
 @pytest.mark.rule("fifo-queue.2", "deduplication.12")
-def test_unless_said_an_id_is_remembered_for_the_whole_queue(explicit):
+def test_by_default_an_id_is_remembered_for_the_whole_queue(explicit):
     """The same id in another group is a duplicate; the message stays in its first group."""
     first = send(explicit, group_id="one")
     assert same(send(explicit, group_id="two"), first)
@@ -240,8 +240,8 @@ def test_unless_said_an_id_is_remembered_for_the_whole_queue(explicit):
 
 @pytest.mark.rule("deduplication.13")
 @pytest.mark.parametrize("throughput", ["perQueue", "perMessageGroupId"])
-def test_with_scope_message_group_each_group_remembers_its_own(make_fifo, throughput):
-    """Whatever the throughput limit."""
+def test_with_scope_message_group_each_group_has_ids_of_its_own(make_fifo, throughput):
+    """With each throughput limit."""
     queue = make_fifo(DeduplicationScope="messageGroup", FifoThroughputLimit=throughput)
     first = send(queue, group_id="one")
     second = send(queue, group_id="two")
@@ -252,7 +252,7 @@ def test_with_scope_message_group_each_group_remembers_its_own(make_fifo, throug
 
 
 @pytest.mark.rule("deduplication.13")
-def test_a_groups_memory_ends_with_its_own_5_minutes(make_fifo, clock):
+def test_each_groups_ids_end_with_their_own_5_minutes(make_fifo, clock):
     queue = make_fifo(DeduplicationScope="messageGroup")
     first = send(queue, group_id="one")
     clock.advance(60)
@@ -283,7 +283,7 @@ def test_a_message_sent_again_across_a_change_of_the_scope_is_still_a_duplicate(
     assert queue.counts == (1, 0, 0)
 
 
-def test_where_several_groups_had_the_id_a_duplicate_is_that_of_its_own_group(make_fifo):
+def test_a_duplicate_is_matched_within_its_own_group_first(make_fifo):
     queue = make_fifo(DeduplicationScope="messageGroup")
     first = {group: send(queue, group_id=group) for group in ("one", "two", "three")}
     queue.set(DeduplicationScope="queue")
@@ -295,8 +295,8 @@ def test_where_several_groups_had_the_id_a_duplicate_is_that_of_its_own_group(ma
 
 @pytest.mark.rule("deduplication.15")
 @pytest.mark.parametrize(("old", "new"), [("queue", "messageGroup"), ("messageGroup", "queue")])
-def test_at_amazon_a_queue_keeps_the_scope_it_was_made_with(aws, old, new):
-    """compat="aws": the attribute tells the new one, and nothing follows from it."""
+def test_in_aws_mode_a_queue_keeps_its_original_scope(aws, old, new):
+    """compat="aws": the attribute shows the new scope, but it has no effect."""
     queue = BoundQueue.create_fifo(aws, DeduplicationScope=old)
     queue.set(DeduplicationScope=new)
     assert queue.attributes("DeduplicationScope") == {"DeduplicationScope": new}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long FIFO queues hide and keep messages: the queue's delay, which holds for what is there, and retention."""
+"""Delay and retention in FIFO queues. The queue's delay also applies to messages that are already stored."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.behaviour.refusals import INVALID, does_not_exist, refused
 TWELVE_HOURS = 43_200
 
 
-# Delays: the queue's own, which holds for what is already there
+# Delays: the queue's own, which also applies to stored messages
 
 
 @pytest.mark.rule("fifo-visibility.9")
@@ -25,7 +25,7 @@ def test_a_queues_delay_hides_each_message_from_its_send_on(make_fifo, clock):
     assert queue.bodies() == ["a"]
 
 
-def test_a_new_delay_leaves_a_group_its_place_whose_first_message_it_does_not_touch(make_fifo, clock):
+def test_a_new_delay_keeps_the_place_of_a_group_whose_first_message_is_older(make_fifo, clock):
     queue = make_fifo()
     queue.send_group("first", "a")
     queue.send_group("second", "b")
@@ -52,7 +52,7 @@ def test_a_delayed_message_waits_behind_one_in_flight_and_for_its_own_time(make_
 
 
 @pytest.mark.rule("fifo-visibility.10")
-def test_a_longer_delay_hides_what_is_already_there(fifo, clock):
+def test_a_longer_delay_hides_stored_messages(fifo, clock):
     """Counted from the send of each message."""
     fifo.send_group("g", "a")
     clock.advance(5)
@@ -66,7 +66,7 @@ def test_a_longer_delay_hides_what_is_already_there(fifo, clock):
     assert fifo.bodies() == ["a"]
 
 
-def test_a_longer_delay_hides_nothing_that_is_older(fifo, clock):
+def test_a_longer_delay_hides_no_older_message(fifo, clock):
     fifo.send_group("g", "old")
     clock.advance(30)
     fifo.send_group("g", "young")
@@ -77,7 +77,7 @@ def test_a_longer_delay_hides_nothing_that_is_older(fifo, clock):
 
 
 @pytest.mark.rule("fifo-visibility.10")
-def test_a_shorter_delay_shows_what_is_already_there(make_fifo, clock):
+def test_a_shorter_delay_shows_stored_messages(make_fifo, clock):
     queue = make_fifo(DelaySeconds=900)
     queue.send_group("g", "a")
     clock.advance(5)
@@ -91,7 +91,7 @@ def test_a_shorter_delay_shows_what_is_already_there(make_fifo, clock):
 
 
 @pytest.mark.rule("fifo-visibility.10")
-def test_without_a_delay_everything_is_there_at_once(make_fifo):
+def test_removing_the_delay_shows_all_messages_at_once(make_fifo):
     queue = make_fifo(DelaySeconds=900)
     queue.send_group("one", "a", "b")
     queue.send_group("two", "c")
@@ -114,8 +114,8 @@ def test_a_delay_that_hides_nothing_leaves_the_groups_in_their_turns(fifo, clock
 
 
 @pytest.mark.rule("fifo-visibility.11")
-def test_a_new_delay_leaves_alone_what_was_received(fifo, clock):
-    """In flight or given back, a message has had its delay; those never received get the new one."""
+def test_a_new_delay_does_not_touch_received_messages(fifo, clock):
+    """In flight or given back, a message has had its delay. Only messages never received get the new one."""
     fifo.send_group("one", "in flight", "behind")
     fifo.receive_one()
     fifo.send_group("two", "given back")
@@ -131,7 +131,7 @@ def test_a_new_delay_leaves_alone_what_was_received(fifo, clock):
 
 @pytest.mark.rule("fifo-visibility.10")
 def test_the_latest_delay_holds_for_the_whole_group(fifo, clock):
-    """Also where it was changed between the sends."""
+    """Also if the delay was changed between the sends."""
     fifo.set(DelaySeconds=10)
     fifo.send_group("g", "a")
     fifo.set(DelaySeconds=0)
@@ -148,7 +148,7 @@ def test_the_latest_delay_holds_for_the_whole_group(fifo, clock):
 
 @pytest.mark.rule("fifo-visibility.12")
 def test_an_expired_message_in_flight_frees_its_group(make_fifo, clock):
-    """At the instant of its age, however long its timeout."""
+    """At the instant of its expiry, however long its timeout is."""
     queue = make_fifo(MessageRetentionPeriod=60)
     queue.send_group("g", "old")
     clock.advance(30)
@@ -162,7 +162,7 @@ def test_an_expired_message_in_flight_frees_its_group(make_fifo, clock):
     assert queue.bodies() == ["young"]
 
 
-def test_a_receive_passes_over_expired_messages_of_a_group(make_fifo, clock):
+def test_a_receive_skips_expired_messages_of_a_group(make_fifo, clock):
     queue = make_fifo(MessageRetentionPeriod=60)
     for number in range(12):
         queue.send_batch(

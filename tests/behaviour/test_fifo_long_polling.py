@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting receives on FIFO queues: they end when a group is released, and sleep on while it is blocked."""
+"""Waiting receives on FIFO queues: they end when a group is released, and continue while it is blocked."""
 
 import pytest
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("no_safety_net")
 
 @pytest.fixture
 def poll(background, until_waiting):
-    """Start a receive of 20 s on another thread and come back when it sleeps."""
+    """Start a receive of 20 s on another thread, and return when it sleeps."""
 
     def poll(queue, **params):
         future = background(queue.bodies, WaitTimeSeconds=20, **params)
@@ -62,7 +62,7 @@ def test_a_delete_that_releases_the_group_ends_the_wait(fifo, poll):
 
 
 def test_the_delete_of_the_last_in_flight_ends_the_wait(fifo, poll, clock):
-    """Not that of the first of two."""
+    """The delete of the first of two does not end it."""
     fifo.send_group("g", "a", "b", "c")
     first, second = fifo.receive(2)
     waiting = poll(fifo)
@@ -135,7 +135,7 @@ def test_a_shorter_delay_of_the_queue_ends_the_wait(make_fifo, poll):
     assert waiting.result(20) == ["a"]
 
 
-def test_a_message_in_flight_that_expires_ends_the_wait_of_those_behind_it(make_fifo, poll, clock):
+def test_expiry_of_a_message_in_flight_ends_the_wait_for_those_behind_it(make_fifo, poll, clock):
     queue = make_fifo(MessageRetentionPeriod=60)
     queue.send_group("g", "old")
     clock.advance(55)
@@ -156,7 +156,7 @@ def test_the_wait_ends_empty_while_the_group_is_blocked(fifo, poll, clock):
 
 @pytest.mark.parametrize("compat", ["docs", "aws"])
 def test_at_the_limit_of_messages_in_flight_a_wait_sleeps(monkeypatch, open_sqs, poll, clock, compat):
-    """Also when a message becomes visible meanwhile, which there is no room for."""
+    """Also if a message becomes visible meanwhile: the limit leaves no room for it."""
     limits = SQS._replace(fifo_in_flight_count=1, fifo_in_flight_aws_count=1)
     monkeypatch.setitem(opening.LIMITS, "one", limits)
     queue = BoundQueue.create_fifo(open_sqs(limits="one", compat=compat))
@@ -172,7 +172,7 @@ def test_at_the_limit_of_messages_in_flight_a_wait_sleeps(monkeypatch, open_sqs,
     assert waiting.result(20) == []
 
 
-def test_two_that_wait_take_a_group_each(fifo, background, until_waiting):
+def test_two_waiting_receives_take_a_group_each(fifo, background, until_waiting):
     waiting = [background(fifo.bodies, 1, WaitTimeSeconds=20) for _ in range(2)]
     until_waiting(2)
     fifo.send_group("one", "a")

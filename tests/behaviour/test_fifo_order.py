@@ -72,7 +72,7 @@ def test_the_order_outlives_the_client(open_sqs):
 
 @pytest.mark.rule("fifo-order.2")
 def test_a_message_in_flight_blocks_the_rest_of_its_group(fifo):
-    """Also what is sent to it later."""
+    """Messages sent later are blocked too."""
     fifo.send_group("g", "a", "b")
     fifo.receive_one()
     fifo.send_group("g", "c")
@@ -80,7 +80,7 @@ def test_a_message_in_flight_blocks_the_rest_of_its_group(fifo):
 
 
 @pytest.mark.rule("fifo-order.2")
-def test_whoever_else_receives_finds_the_group_blocked(fifo, open_sqs):
+def test_other_consumers_find_the_group_blocked(fifo, open_sqs):
     fifo.send_group("g", "a", "b")
     fifo.receive_one()
     assert BoundQueue(open_sqs(), fifo.url).bodies() == []
@@ -88,7 +88,7 @@ def test_whoever_else_receives_finds_the_group_blocked(fifo, open_sqs):
 
 @pytest.mark.rule("fifo-queue.10")
 def test_blocked_messages_count_as_visible(fifo):
-    """In flight is only what was received."""
+    """Only received messages are in flight."""
     fifo.send_group("g", *"abcde")
     fifo.receive(2)
     assert fifo.counts == (3, 2, 0)
@@ -103,7 +103,7 @@ def test_a_blocked_group_does_not_block_the_others(three_groups):
 
 
 @pytest.mark.rule("fifo-order.4")
-def test_when_all_in_flight_are_deleted_the_group_goes_on_at_once(fifo):
+def test_deleting_all_messages_in_flight_releases_the_group_at_once(fifo):
     fifo.send_group("g", *"abcd")
     delete_all(fifo, fifo.receive(2))
     assert fifo.bodies() == ["c", "d"]
@@ -111,8 +111,8 @@ def test_when_all_in_flight_are_deleted_the_group_goes_on_at_once(fifo):
 
 @pytest.mark.rule("fifo-order.5")
 @pytest.mark.parametrize("deleted", [0, 1, 2])
-def test_while_one_in_flight_is_left_the_group_waits(fifo, deleted):
-    """Whichever was deleted before it."""
+def test_a_group_waits_until_its_last_message_in_flight_is_deleted(fifo, deleted):
+    """Whichever message was deleted before."""
     fifo.send_group("g", *"abcd")
     held = fifo.receive(3)
     fifo.delete(held.pop(deleted))
@@ -125,7 +125,7 @@ def test_while_one_in_flight_is_left_the_group_waits(fifo, deleted):
 
 @pytest.mark.rule("fifo-order.1")
 @pytest.mark.parametrize("deleted", ["a", "b", "c"])
-def test_what_was_not_deleted_comes_again_before_the_rest(fifo, clock, deleted):
+def test_undeleted_messages_are_received_again_before_the_rest(fifo, clock, deleted):
     fifo.send_group("g", *"abcd")
     [done] = [message for message in fifo.receive(3) if message["Body"] == deleted]
     fifo.delete(done)
@@ -137,7 +137,7 @@ def test_what_was_not_deleted_comes_again_before_the_rest(fifo, clock, deleted):
 
 @pytest.mark.rule("fifo-order.2", "fifo-order.3")
 def test_a_message_that_is_not_deleted_blocks_its_group_again_and_again(fifo, clock):
-    """Head of line: its group never passes it, the others do."""
+    """Its group never passes it, but other groups do."""
     fifo.send_group("g", "poison", "behind")
     for number in range(5):
         assert fifo.bodies(1) == ["poison"]
@@ -149,7 +149,7 @@ def test_a_message_that_is_not_deleted_blocks_its_group_again_and_again(fifo, cl
     assert fifo.bodies() == ["poison", "behind"]
 
 
-def test_a_group_blocked_stays_so_when_the_file_is_opened_again(open_sqs, clock):
+def test_a_blocked_group_stays_blocked_when_the_file_is_opened_again(open_sqs, clock):
     client = open_sqs()
     queue = BoundQueue.create_fifo(client)
     queue.send_group("g", "a", "b")
@@ -204,7 +204,7 @@ def test_a_released_group_goes_behind_those_that_wait(three_groups, clock, way):
     assert [three_groups.bodies(1) for _ in range(3)] == [["two-0"], ["three-0"], [again]]
 
 
-def test_a_later_message_that_is_deleted_costs_its_group_no_turn(fifo, clock):
+def test_deleting_a_later_message_keeps_its_groups_place(fifo, clock):
     """The group waits since its first message was given back."""
     fifo.send_group("one", "a", "b")
     first, second = fifo.receive(2)
@@ -219,7 +219,7 @@ def test_a_later_message_that_is_deleted_costs_its_group_no_turn(fifo, clock):
 
 @pytest.mark.rule("fifo-order.8", "fifo-order.9")
 def test_groups_take_turns(three_groups, clock):
-    """Served one message at a time, none waits for the end of another."""
+    """Served one message at a time, no group waits for the end of another."""
     taken = []
     while messages := three_groups.receive():
         taken += [message["Body"] for message in messages]
@@ -239,8 +239,8 @@ def test_a_released_group_goes_before_one_that_is_new(fifo, clock):
     assert [fifo.bodies(1), fifo.bodies(1)] == [["b"], ["c"]]
 
 
-def test_a_group_that_was_empty_is_a_new_one(fifo, clock):
-    """Nothing of its past places it before others."""
+def test_a_group_that_was_empty_counts_as_new(fifo, clock):
+    """Its past does not place it before others."""
     fifo.send_group("g", "a")
     fifo.delete(fifo.receive_one())
     clock.advance(1)
@@ -252,7 +252,7 @@ def test_a_group_that_was_empty_is_a_new_one(fifo, clock):
 
 @pytest.mark.rule("fifo-order.3", "fifo-order.10")
 def test_a_receive_looks_past_any_number_of_blocked_groups(fifo):
-    """And past a long backlog of one blocked group."""
+    """It also looks past a long backlog of one blocked group."""
     for number in range(25):
         fifo.send_group(f"blocked-{number}", f"head {number}")
     while fifo.receive(10):
@@ -282,7 +282,7 @@ def test_queues_have_groups_each_of_their_own(fifo, make_fifo):
 
 
 def test_consumers_at_the_same_time_see_each_group_in_order(fifo, background):
-    """Four threads, eight groups of twelve: each group comes whole and in order, no message to two of them."""
+    """Four threads, eight groups of twelve: each group comes whole and in order, and each message to one thread."""
     for number in range(12):
         fifo.send_batch(
             *({"MessageBody": f"{group} {number}", "MessageGroupId": f"g{group}"} for group in range(8))
@@ -292,7 +292,7 @@ def test_consumers_at_the_same_time_see_each_group_in_order(fifo, background):
     def consume():
         while fifo.counts[0]:
             for message in (messages := fifo.receive(3)):
-                # Appended before anything of its group can be received again.
+                # Appended before another message of its group can be received.
                 taken.append(message["Body"])
             delete_all(fifo, messages)
 

@@ -8,7 +8,7 @@ from sqsqlite import ManualClock, errors
 
 
 class Cancelled(Exception):
-    """What the application raises to roll back."""
+    """The application raises this to roll back."""
 
 
 @pytest.fixture
@@ -63,15 +63,15 @@ def test_fifo_without_its_suffix_is_refused_in_sqss_words(sqs):
         ("orders", {"deduplication_scope": "queue"}, "only when FifoQueue is set to true"),
     ],
 )
-def test_what_only_a_fifo_queue_can_have_is_refused_with_a_note_of_fifo(sqs, name, given, text):
-    """SQS's own words stay as they are."""
+def test_refusal_of_a_fifo_attribute_has_a_note_about_fifo(sqs, name, given, text):
+    """SQS's own words are unchanged."""
     with pytest.raises(errors.SQSError, match=text) as refused:
         sqs.create_queue(name, **given)
     [note] = refused.value.__notes__
     assert note.endswith("fifo=True makes one")
 
 
-def test_a_refusal_of_something_else_has_no_note_of_fifo(sqs):
+def test_refusal_of_another_attribute_has_no_note_about_fifo(sqs):
     for name, given in (("orders.fifo", {"fifo": True, "visibility_timeout": -1}), ("no name", {})):
         with pytest.raises(errors.SQSError) as refused:
             sqs.create_queue(name, **given)
@@ -83,7 +83,7 @@ def test_attributes_of_fifo_queues_need_fifo(sqs):
         sqs.create_queue("orders", content_based_deduplication=True)
 
 
-def test_a_sent_message_tells_its_sequence_number_and_so_does_the_received_one(queue):
+def test_sent_and_received_messages_have_the_same_sequence_number(queue):
     sent = queue.send("a", group_id="customer-1", deduplication_id="order-1")
     [message] = queue.receive()
     assert (message.message_id, message.sequence_number) == (sent.message_id, sent.sequence_number)
@@ -91,8 +91,11 @@ def test_a_sent_message_tells_its_sequence_number_and_so_does_the_received_one(q
     assert len(sent.sequence_number) == 20
 
 
-def test_no_sequence_number_holds_the_default_accounts_id(queue):
-    """Tools that redact accounts in recorded answers would take it for one. And in old files numbers go on growing."""
+def test_no_sequence_number_contains_the_default_accounts_id(queue):
+    """Tools that redact accounts in recorded answers would mistake it for one.
+
+    In old files, numbers continue to grow.
+    """
     sent = queue.send("a", group_id="customer-1", deduplication_id="order-1")
     assert "0000" not in sent.sequence_number
     assert int(sent.sequence_number) > 10**19 + 2**63
@@ -135,7 +138,7 @@ def test_send_many_sends_a_duplicate_among_them_once(queue):
 
 @pytest.mark.parametrize("scope", ["queue", "messageGroup"])
 def test_send_many_knows_each_of_many_duplicates(sqs, scope):
-    """Those sent before and those among them, wherever they stand."""
+    """Those sent before and those within the list, at any place."""
     queue = sqs.create_queue(
         "many.fifo", fifo=True, content_based_deduplication=True, deduplication_scope=scope
     )
@@ -152,7 +155,7 @@ def test_send_many_knows_each_of_many_duplicates(sqs, scope):
 
 @pytest.mark.parametrize("wrong", ["b", {"body": "b"}, {"body": "b", "group_id": "g", "delay": 5}])
 def test_send_many_sends_all_or_none(queue, wrong):
-    """And what was not sent is not remembered."""
+    """Unsent messages leave no deduplication ids."""
     with pytest.raises(errors.SQSError):
         queue.send_many([{"body": "a", "group_id": "g"}, wrong])
     assert len(queue) == 0
@@ -207,7 +210,7 @@ def test_a_long_poll_gets_past_any_number_of_expired_messages(sqs, clock, groups
 
 @pytest.mark.parametrize("groups", [1, 500])
 def test_a_long_poll_gets_past_any_number_of_exhausted_messages(tmp_path, clock, groups):
-    """They are all dead letters then."""
+    """Afterwards they are all dead letters."""
     with sqsqlite.connect(tmp_path / "native.db", clock=clock, limits="native", synchronous="NORMAL") as sqs:
         queue = sqs.create_queue("jobs.fifo", fifo=True, content_based_deduplication=True)
         dead = sqs.create_queue("dead.fifo", fifo=True)
@@ -232,7 +235,7 @@ def test_peek_looks_at_a_fifo_queue_without_receiving(queue, clock):
     assert [message.receive_count for message in queue.receive(10)] == [2, 1, 1]
 
 
-def test_statistics_tell_which_queues_are_fifo(sqs, queue):
+def test_statistics_show_which_queues_are_fifo(sqs, queue):
     queue.send_many([{"body": body, "group_id": "g"} for body in "abc"])
     queue.receive()
     [found] = sqs.stats()
@@ -250,8 +253,8 @@ def test_a_message_sent_in_a_transaction_is_there_when_it_commits(sqs, queue):
     assert bodies(queue) == ["a", "b", "c"]
 
 
-def test_what_a_transaction_sent_and_rolled_back_was_never_sent(sqs, queue):
-    """No message, no memory of its id; the sender that tries again sends the first one."""
+def test_a_rolled_back_send_was_never_sent(sqs, queue):
+    """Neither a message nor its deduplication id stays: the next try of the sender counts as the first."""
     with pytest.raises(Cancelled), sqs.transaction():  # noqa: PT012 - the block is the subject
         queue.send("a", group_id="g")
         raise Cancelled
@@ -269,7 +272,7 @@ def test_a_duplicate_is_known_within_its_own_transaction(sqs, queue):
     assert len(queue) == 1
 
 
-def test_a_transaction_hands_a_message_on_from_group_to_group(sqs, queue):
+def test_a_transaction_passes_a_message_from_group_to_group(sqs, queue):
     """Received, deleted and sent on by one commit, or not at all."""
     target = sqs.create_queue("shipping.fifo", fifo=True, content_based_deduplication=True)
     queue.send_many([{"body": body, "group_id": "g"} for body in "ab"])
@@ -300,7 +303,7 @@ def test_a_send_joins_a_sqlalchemy_connection(sqs, queue):
 # Tenants of a standard queue
 
 
-def test_what_a_transaction_received_counts_for_the_turns_of_what_it_sends(sqs):
+def test_receives_of_a_transaction_count_for_the_turns_of_its_sends(sqs):
     queue = sqs.create_queue("orders")
     queue.send_many([{"body": f"noisy {number}", "group_id": "noisy"} for number in range(20)])
     with sqs.transaction():

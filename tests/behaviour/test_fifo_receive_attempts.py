@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ReceiveRequestAttemptId: a receive whose answer was lost is asked again and gets the same messages."""
+"""ReceiveRequestAttemptId: a receive whose answer was lost is repeated, and returns the same messages."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def handles(messages):
 
 @pytest.mark.rule("attempt.1")
 def test_the_same_attempt_gets_the_same_messages_under_the_same_handles(five):
-    """They are received once: the receive count tells so."""
+    """They are received once: the receive count shows it."""
     first = attempt(five)
     assert [message["Body"] for message in first] == ["a", "b"]
     assert attempt(five) == first
@@ -50,7 +50,7 @@ def test_the_handles_settle_as_if_nothing_had_been_repeated(five):
 
 @pytest.mark.rule("attempt.2")
 def test_a_repeated_attempt_hides_its_messages_anew(five, clock):
-    """For their whole timeout from then on."""
+    """For their whole timeout, counted from the repetition."""
     attempt(five)
     clock.advance(20)
     repeated = attempt(five)
@@ -105,7 +105,7 @@ def test_at_the_limit_of_messages_in_flight_an_attempt_can_be_repeated(monkeypat
 
 
 @pytest.mark.rule("attempt.1")
-def test_messages_of_several_groups_come_again_in_the_same_order(fifo):
+def test_messages_of_several_groups_are_repeated_in_the_same_order(fifo):
     for group in ("one", "two", "three"):
         fifo.send_group(group, f"{group}-0", f"{group}-1")
     first = attempt(fifo, 5)
@@ -113,7 +113,7 @@ def test_messages_of_several_groups_come_again_in_the_same_order(fifo):
     assert attempt(fifo, 5) == first
 
 
-def test_an_attempt_is_no_receive_that_counts_towards_the_dead_letter_queue(make_fifo):
+def test_a_repeated_attempt_does_not_count_towards_the_dead_letter_queue(make_fifo):
     dead = make_fifo("dead.fifo")
     queue = make_fifo(RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1})
     queue.send_group("g", "a")
@@ -124,14 +124,14 @@ def test_an_attempt_is_no_receive_that_counts_towards_the_dead_letter_queue(make
 
 @pytest.mark.rule("attempt.7")
 def test_another_attempt_is_another_receive(five):
-    """And while the group is blocked it finds nothing."""
+    """While the group is blocked it finds nothing."""
     attempt(five)
     assert attempt(five, attempt_id="other") == []
     assert five.receive() == []
 
 
 @pytest.mark.rule("attempt.7")
-def test_other_attempts_between_leave_an_attempt_as_it_was(fifo):
+def test_other_attempts_do_not_change_an_attempt(fifo):
     fifo.send_group("one", "a")
     fifo.send_group("two", "b")
     first = attempt(fifo, 1)
@@ -142,8 +142,8 @@ def test_other_attempts_between_leave_an_attempt_as_it_was(fifo):
 
 
 @pytest.mark.parametrize("wait", [0, 20])
-def test_a_receive_that_found_nothing_between_leaves_an_attempt_as_it_was(five, wait):
-    """The messages are there for their own attempt alone, with a wait or without one."""
+def test_an_empty_receive_does_not_change_an_attempt(five, wait):
+    """Only their own attempt can get the messages, with a wait or without."""
     first = attempt(five)
     assert five.receive() == []
     assert attempt(five, WaitTimeSeconds=wait) == first
@@ -165,7 +165,7 @@ def test_an_attempt_that_found_nothing_may_find_something(fifo):
 
 
 @pytest.mark.rule("attempt.1")
-def test_messages_sent_meanwhile_do_not_join(fifo):
+def test_messages_sent_meanwhile_do_not_join_an_attempt(fifo):
     fifo.send_group("g", "a")
     first = attempt(fifo)
     fifo.send_group("g", "b")
@@ -178,7 +178,7 @@ def test_messages_sent_meanwhile_do_not_join(fifo):
 
 @pytest.mark.rule("attempt.3")
 def test_an_attempt_is_remembered_for_5_minutes(five, clock):
-    """To the millisecond, however often it was repeated; then it is a new receive."""
+    """To the millisecond, however often it was repeated. Afterwards it is a new receive."""
     first = attempt(five, VisibilityTimeout=3600)
     clock.advance(FIVE_MINUTES, ms=-1)
     assert handles(attempt(five, VisibilityTimeout=3600)) == handles(first)
@@ -195,12 +195,12 @@ def test_an_attempt_is_remembered_when_the_file_is_opened_again(open_sqs):
     assert attempt(BoundQueue(open_sqs(), queue.url)) == first
 
 
-# When it can't be repeated
+# Attempts that cannot be repeated
 
 
 @pytest.mark.rule("attempt.4")
-def test_after_a_delete_it_can_not_be_repeated(five):
-    """Though the other of the two is still in flight."""
+def test_an_attempt_cannot_be_repeated_after_a_delete(five):
+    """Although the other of the two is still in flight."""
     five.delete(attempt(five)[0])
     with refused(five.client, INVALID, NOT_RETRYABLE):
         attempt(five)
@@ -209,7 +209,7 @@ def test_after_a_delete_it_can_not_be_repeated(five):
 
 @pytest.mark.rule("attempt.4", "attempt.5")
 @pytest.mark.parametrize("timeout", [0, 30, 60])
-def test_after_a_change_of_the_timeout_it_can_not_be_repeated(five, clock, timeout):
+def test_an_attempt_cannot_be_repeated_after_a_change_of_the_timeout(five, clock, timeout):
     first = attempt(five)
     clock.advance(1)
     five.change(first[1], timeout)
@@ -218,8 +218,8 @@ def test_after_a_change_of_the_timeout_it_can_not_be_repeated(five, clock, timeo
 
 
 @pytest.mark.rule("attempt.11")
-def test_after_its_messages_expired_it_can_not_be_repeated(make_fifo, clock):
-    """Beyond their retention they are gone, in flight or not."""
+def test_an_attempt_cannot_be_repeated_after_its_messages_expired(make_fifo, clock):
+    """Expired messages are gone, in flight or not."""
     queue = make_fifo(MessageRetentionPeriod=60)
     queue.send_group("g", "a", "b")
     attempt(queue, VisibilityTimeout=3600)
@@ -241,8 +241,8 @@ def test_a_refused_repetition_changes_nothing(five, clock):
 
 
 @pytest.mark.rule("attempt.6")
-def test_after_the_timeout_it_is_a_new_receive(five, clock):
-    """New handles, and one receive more."""
+def test_an_attempt_after_its_timeout_is_a_new_receive(five, clock):
+    """New handles, and the receive count grows by one."""
     first = attempt(five)
     clock.advance(30)
     again = attempt(five)
@@ -252,16 +252,16 @@ def test_after_the_timeout_it_is_a_new_receive(five, clock):
     assert attempt(five) == again
 
 
-def test_after_somebody_elses_receive_it_is_a_new_receive(five, clock):
-    """Which finds the group blocked."""
+def test_an_attempt_after_another_consumers_receive_is_a_new_receive(five, clock):
+    """The new receive finds the group blocked."""
     attempt(five)
     clock.advance(30)
     five.receive_one()
     assert attempt(five) == []
 
 
-def test_what_somebody_else_holds_by_now_is_not_taken_from_them(fifo):
-    """Given back and received again within the same millisecond: it is hidden until the same instant."""
+def test_a_repeated_attempt_takes_no_message_from_another_consumer(fifo):
+    """Given back and received again within the same millisecond, it is hidden until the same instant."""
     fifo.send_group("g", "a")
     [first] = attempt(fifo)
     fifo.change(first, 0)
@@ -272,7 +272,7 @@ def test_what_somebody_else_holds_by_now_is_not_taken_from_them(fifo):
     assert fifo.counts == (0, 0, 0)
 
 
-def test_after_a_purge_it_is_a_new_receive(five):
+def test_an_attempt_after_a_purge_is_a_new_receive(five):
     attempt(five)
     five.client.purge_queue(QueueUrl=five.url)
     five.send_group("g", "f")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending to a FIFO queue: group, deduplication id, sequence number, and what such a queue refuses."""
+"""Sending to a FIFO queue: group, deduplication id, sequence number, and the errors of such a queue."""
 
 import re
 import string
@@ -31,7 +31,7 @@ def sequence_number(message):
     return int(message["Attributes"]["SequenceNumber"])
 
 
-# What a send answers, and what the message carries
+# The answer to a send, and the attributes of the message
 
 
 @pytest.mark.rule("fifo-send.1")
@@ -43,7 +43,7 @@ def test_a_send_answers_with_id_digest_and_sequence_number(explicit):
 
 @pytest.mark.rule("fifo-send.1", "fifo-send.2")
 def test_all_adds_group_deduplication_id_and_sequence_number(explicit, clock):
-    """All three as they were sent and answered, beside the four of every message."""
+    """All three as they were sent and answered, in addition to the four of every message."""
     sent = explicit.send("a", MessageGroupId="g", MessageDeduplicationId="d")
     message = explicit.receive_one()
     assert message["Attributes"] == {
@@ -60,12 +60,12 @@ def test_all_adds_group_deduplication_id_and_sequence_number(explicit, clock):
 
 @pytest.mark.rule("fifo-send.2")
 @pytest.mark.parametrize("name", ["MessageGroupId", "MessageDeduplicationId", "SequenceNumber"])
-def test_each_of_them_comes_by_name(fifo, name):
+def test_each_fifo_attribute_is_returned_by_name(fifo, name):
     fifo.send_group("g", "a")
     assert set(fifo.receive_one(AttributeNames=[name])["Attributes"]) == {name}
 
 
-def test_without_names_none_of_them_comes(fifo):
+def test_without_names_no_fifo_attribute_is_returned(fifo):
     fifo.send_group("g", "a")
     assert "Attributes" not in fifo.receive_one(AttributeNames=[])
 
@@ -98,7 +98,7 @@ def test_a_sequence_number_has_20_digits(fifo):
 
 
 @pytest.mark.rule("fifo-send.4")
-def test_sequence_numbers_grow_with_every_message_whatever_its_group(fifo):
+def test_sequence_numbers_grow_with_every_message_of_any_group(fifo):
     numbers = [
         answer["SequenceNumber"]
         for number in range(5)
@@ -121,7 +121,7 @@ def test_sequence_numbers_go_on_after_a_purge(fifo):
 
 
 def test_sequence_numbers_go_on_when_the_file_is_opened_again(open_sqs, clock):
-    """Also when the last message is gone and the queue was made anew: they never start again."""
+    """Also if the last message is gone and the queue was created again: they never start again."""
     client = open_sqs()
     queue = BoundQueue.create_fifo(client)
     first = queue.send_group("g", "a")[0]["SequenceNumber"]
@@ -158,7 +158,7 @@ def test_a_message_needs_a_deduplication_id_unless_its_body_makes_one(explicit, 
 
 @pytest.mark.rule("fifo-send.8")
 def test_content_based_deduplication_can_be_switched(explicit):
-    """It holds from the next send on."""
+    """The change applies from the next send on."""
     explicit.set(ContentBasedDeduplication="true")
     explicit.send("a", MessageGroupId="g")
     explicit.set(ContentBasedDeduplication="false")
@@ -219,8 +219,8 @@ def test_a_delay_out_of_range_is_refused_as_on_every_queue(fifo, seconds):
 
 
 @pytest.mark.rule("fifo-send.14", "fifo-visibility.9")
-def test_a_delay_of_0_is_taken_and_means_nothing(make_fifo, clock):
-    """The queue's own still holds, where a standard queue would show the message at once."""
+def test_a_delay_of_0_is_accepted_and_has_no_effect(make_fifo, clock):
+    """The queue's own delay still applies. On a standard queue, 0 would make the message visible at once."""
     queue = make_fifo(DelaySeconds=5)
     queue.send("a", MessageGroupId="g", DelaySeconds=0)
     assert queue.counts == (0, 0, 1)
@@ -229,12 +229,12 @@ def test_a_delay_of_0_is_taken_and_means_nothing(make_fifo, clock):
     assert queue.bodies() == ["a"]
 
 
-# What is checked on every queue
+# Checks that every queue has
 
 
 @pytest.mark.rule("fifo-send.15")
-def test_what_is_wrong_with_a_message_is_told_in_sqss_order(explicit):
-    """Body, then deduplication id, then group id, then what this type of queue wants."""
+def test_errors_of_a_message_are_checked_in_sqss_order(explicit):
+    """Body, then deduplication id, then group id, then the rules of this type of queue."""
     with refused(explicit.client, MISSING, "The request must contain the parameter MessageBody."):
         explicit.send("", MessageDeduplicationId="a b", MessageGroupId="a b")
     with refused(explicit.client, INVALID, bad_identifier("MessageDeduplicationId", "a b")):
@@ -254,8 +254,8 @@ def test_a_fifo_queue_limits_size_and_characters_too(make_fifo):
 
 
 @pytest.mark.rule("fifo-send.16")
-def test_a_refused_send_is_no_first_send(fifo):
-    """Its body may be sent again at once: nothing remembers it."""
+def test_a_refused_send_leaves_no_deduplication_id(fifo):
+    """Its body may be sent again at once, because no deduplication id was stored."""
     with refused(fifo.client, INVALID, re.compile("DelaySeconds")):
         fifo.send("a", MessageGroupId="g", DelaySeconds=5)
     fifo.send("a", MessageGroupId="g")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Visibility in FIFO queues: timeouts of messages that stand in a group, handles, and the limit in flight."""
+"""Visibility in FIFO queues: timeouts of messages in a group, handles, and the limit in flight."""
 
 import re
 
@@ -40,7 +40,7 @@ def test_a_group_is_blocked_for_its_visibility_timeout(five, clock):
 
 @pytest.mark.rule("fifo-visibility.4")
 def test_a_timeout_of_0_returns_messages_and_leaves_them_visible(five):
-    """Each once in a receive, and the group is free."""
+    """Each is returned once in a receive, and the group is free."""
     assert five.bodies(2, VisibilityTimeout=0) == ["a", "b"]
     assert five.counts == (5, 0, 0)
     assert five.bodies(VisibilityTimeout=0) == list("abcde")
@@ -57,7 +57,7 @@ def test_a_queues_own_timeout_of_0_blocks_nothing(make_fifo):
 
 @pytest.mark.rule("fifo-visibility.5")
 def test_the_receive_count_rises_at_each_receive_of_the_message_itself(five, clock):
-    """Not for those blocked behind it."""
+    """Messages that are blocked behind it are not counted."""
     five.receive_one()
     clock.advance(30)
     counts = [message["Attributes"]["ApproximateReceiveCount"] for message in five.receive(10)]
@@ -78,7 +78,7 @@ def test_the_first_of_two_given_back_comes_again_while_the_second_stays_hidden(f
 
 @pytest.mark.rule("fifo-visibility.2")
 def test_the_second_of_two_given_back_waits_for_the_first(five, clock):
-    """It is visible by itself, but the group is blocked before it."""
+    """It is visible itself, but an earlier message blocks the group."""
     first, second = five.receive(2)
     five.change(second, 0)
     assert five.counts == (4, 1, 0)
@@ -95,8 +95,11 @@ def test_both_given_back_come_again_in_order(five):
 
 
 @pytest.mark.rule("fifo-visibility.3")
-def test_an_extended_message_holds_back_what_is_behind_it(five, clock):
-    """Of three received together the second is extended: when the others' timeout ends, only the first comes."""
+def test_an_extended_message_holds_back_those_behind_it(five, clock):
+    """Of three messages received together the second is extended.
+
+    When the others' timeout ends, only the first returns.
+    """
     _, second, _ = five.receive(3)
     five.change(second, 60)
     clock.advance(30)
@@ -181,7 +184,7 @@ def test_the_latest_handle_deletes_and_changes_in_flight(any_mode, clock):
 
 @pytest.mark.rule("fifo-visibility.6")
 def test_an_expired_handle_does_not_delete_in_either_mode(any_mode, clock):
-    """So nothing is done twice behind the back of who receives it next: the message stays, first of its group."""
+    """No work is done twice without the next consumer's knowledge: the message stays, first of its group."""
     any_mode.send_group("g", "a", "b")
     late = any_mode.receive_one()
     clock.advance(30)
@@ -220,7 +223,7 @@ def test_a_late_handle_does_not_change_the_timeout(fifo, clock, timeout, replace
 @pytest.mark.parametrize("timeout", [0, 60])
 @pytest.mark.parametrize("replaced", [False, True], ids=["expired", "replaced"])
 def test_a_late_handle_is_expired_at_amazon(aws, clock, timeout, replaced):
-    """compat="aws": a FIFO queue is as strict as here, and says it otherwise."""
+    """compat="aws": a FIFO queue is as strict as here, but has another error."""
     queue = BoundQueue.create_fifo(aws)
     queue.send_group("g", "a", "b")
     late = queue.receive_one()
@@ -251,7 +254,7 @@ def test_deleting_twice_is_no_error(any_mode):
 
 
 @pytest.mark.parametrize("way", ["deleted", "purged"])
-def test_the_timeout_of_a_message_that_is_gone_can_not_be_changed(any_mode, way):
+def test_the_timeout_of_a_deleted_or_purged_message_cannot_be_changed(any_mode, way):
     any_mode.send_group("g", "a")
     message = any_mode.receive_one()
     if way == "deleted":
@@ -290,7 +293,7 @@ def test_a_purge_frees_every_group(fifo):
 
 @pytest.fixture
 def three_in_flight(monkeypatch, open_sqs):
-    """A FIFO queue where 3 messages in flight are the limit, in place of 20,000; ten groups of one message wait."""
+    """A FIFO queue with a limit of 3 messages in flight instead of 20,000. Ten groups of one message wait."""
     limits = SQS._replace(fifo_in_flight_count=3, fifo_in_flight_aws_count=5)
     monkeypatch.setitem(opening.LIMITS, "three", limits)
 
@@ -311,7 +314,7 @@ def test_the_limit_is_20000_in_flight_in_a_fifo_queue():
 
 @pytest.mark.rule("fifo-visibility.14", "fifo-visibility.15", "fifo-visibility.16")
 @pytest.mark.parametrize(("compat", "limit"), [("docs", 3), ("aws", 5)])
-def test_near_the_limit_fewer_come_and_at_it_none_without_an_error(three_in_flight, compat, limit):
+def test_near_the_limit_a_receive_returns_fewer_and_at_it_none(three_in_flight, compat, limit):
     queue = three_in_flight(compat=compat)
     assert queue.bodies(2) == ["a", "b"]
     assert len(queue.bodies(10)) == limit - 2
@@ -330,7 +333,7 @@ def test_the_limit_may_cut_a_group_in_two(three_in_flight):
 
 @pytest.mark.rule("receive.30")
 @pytest.mark.parametrize("way", ["deleted", "given back", "timed out"])
-def test_what_leaves_flight_makes_room(three_in_flight, clock, way):
+def test_messages_that_leave_flight_make_room(three_in_flight, clock, way):
     queue = three_in_flight()
     messages = queue.receive(3)
     clock.advance(1)

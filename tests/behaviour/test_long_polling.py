@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting receives: what ends the wait, and when. A manual clock stands still meanwhile."""
+"""Waiting receives: the events that end a wait. A manual clock stands still meanwhile."""
 
 import pytest
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("no_safety_net")
 
 @pytest.fixture
 def poll(background, until_waiting):
-    """Start a receive of 20 s on another thread and come back when it sleeps."""
+    """Start a receive of 20 s on another thread, and return when it sleeps."""
 
     def poll(queue, waiting=1, **params):
         future = background(queue.bodies, **{"WaitTimeSeconds": 20, **params})
@@ -23,8 +23,8 @@ def poll(background, until_waiting):
 
 
 @pytest.mark.rule("poll.1")
-def test_a_message_that_is_there_is_returned_without_waiting(queue, clock):
-    """One is enough: the wait is not for ten."""
+def test_a_visible_message_is_returned_without_a_wait(queue, clock):
+    """One message is enough: the wait is not for ten."""
     queue.send("there")
     before = clock.now_ms()
     assert queue.bodies(10, WaitTimeSeconds=20) == ["there"]
@@ -85,11 +85,11 @@ def test_without_a_wait_a_receive_answers_at_once(queue):
 
 
 @pytest.mark.rule("poll.5", "poll.6")
-def test_a_queues_own_wait_holds_where_the_receive_says_none(make_queue, background, clock):
+def test_a_queues_own_wait_applies_to_a_receive_without_one(make_queue, background, clock):
     queue = make_queue(ReceiveMessageWaitTimeSeconds=7)
     began = clock.now_ms()
     assert queue.bodies(WaitTimeSeconds=0) == []
-    assert clock.now_ms() == began  # a wait of the only thread would have moved it
+    assert clock.now_ms() == began  # A wait of the only thread would have moved the clock.
     waiting = background(queue.bodies)
     clock.until_waiting()
     clock.advance(7)
@@ -149,14 +149,14 @@ def test_an_extended_timeout_does_not_end_the_wait(queue, poll, clock):
     assert waiting.result(20) == []
 
 
-def test_one_message_goes_to_one_of_two_who_wait(queue, poll):
+def test_one_message_goes_to_one_of_two_waiting_receives(queue, poll):
     first, second = poll(queue, max_messages=1), poll(queue, waiting=2, max_messages=1)
     queue.send("one")
     queue.send("two")
     assert sorted(first.result(20) + second.result(20)) == ["one", "two"]
 
 
-def test_a_long_poll_keeps_nobody_from_sending_and_receiving(queue, poll, make_queue):
+def test_a_long_poll_does_not_block_sends_and_receives(queue, poll, make_queue):
     """No transaction is open during the wait."""
     waiting = poll(queue)
     other = make_queue("other")
@@ -174,7 +174,7 @@ def test_a_wait_on_a_queue_that_is_deleted_ends_with_the_error(queue, background
         waiting.result(20)
 
 
-def test_a_purge_during_the_wait_is_survived(queue, poll):
+def test_a_wait_survives_a_purge(queue, poll):
     queue.send("held")
     queue.receive()
     waiting = poll(queue)
@@ -184,7 +184,7 @@ def test_a_purge_during_the_wait_is_survived(queue, poll):
 
 
 def test_a_message_received_while_waiting_is_in_flight_from_then_on(queue, poll, clock):
-    """Its timeout starts when it is returned, not when the wait began."""
+    """Its timeout starts when the message is returned, not when the wait began."""
     waiting = poll(queue)
     clock.advance(15)
     queue.send("late")
@@ -202,8 +202,8 @@ def test_closing_the_client_ends_its_waits(queue, background, clock):
     assert waiting.result(20) == []
 
 
-def test_news_of_a_later_instant_does_not_hide_that_of_a_message(queue, poll, monkeypatch):
-    """Both arrive before the waiter has woken: the message, then the end of somebody's timeout."""
+def test_a_wake_up_for_a_later_instant_does_not_hide_one_for_a_message(queue, poll, monkeypatch):
+    """Both events come before the waiter has woken: a message, then the end of another message's timeout."""
     hear = wake.Waker._hear
 
     def hear_of_a_timeout_too(waker, queue_id, visible_at):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message move tasks: what starts, what is moved and what it becomes, how a task ends, and what is refused."""
+"""Message move tasks: their start, the messages that they move, their end, and their errors."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ def other(make_queue, dead):
     return make_queue("other", RedrivePolicy=policy(dead))
 
 
-# What is moved, and where to
+# The messages that move, and their destinations
 
 
 @pytest.mark.rule("move.1")
@@ -47,7 +47,7 @@ def test_each_message_goes_back_to_the_queue_it_came_from(dead, source, other):
 
 
 @pytest.mark.rule("move.2")
-def test_a_destination_gets_them_all(dead, source, other, make_queue):
+def test_a_destination_gets_all_messages(dead, source, other, make_queue):
     let_die(source, "a")
     let_die(other, "b")
     dead.send("sent to it directly")
@@ -60,7 +60,7 @@ def test_a_destination_gets_them_all(dead, source, other, make_queue):
 
 @pytest.mark.rule("move.3", "move.4", "move.5", "move.6")
 def test_a_moved_message_is_a_new_one_with_the_same_content(dead, source, clock):
-    """New id, new time of sending, receives counted from 0; body, attributes, group and trace header stay."""
+    """New id, new time of sending, a receive count of 0. Body, attributes, group and trace header stay."""
     content = {
         "MessageAttributes": {"width": {"DataType": "Number", "StringValue": "320"}},
         "MessageSystemAttributes": {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}},
@@ -113,7 +113,7 @@ def test_a_moved_message_can_die_again(dead, source):
 
 
 @pytest.mark.rule("move.7")
-def test_the_queues_delay_does_not_hide_what_is_moved(make_queue, dead, clock):
+def test_the_queues_delay_does_not_hide_moved_messages(make_queue, dead, clock):
     source = make_queue("source", RedrivePolicy=policy(dead))
     let_die(source, "a")
     source.set(DelaySeconds=60)
@@ -123,7 +123,7 @@ def test_the_queues_delay_does_not_hide_what_is_moved(make_queue, dead, clock):
 
 
 @pytest.mark.rule("move.8")
-def test_what_is_in_flight_or_delayed_stays(dead, source):
+def test_messages_in_flight_or_delayed_stay(dead, source):
     let_die(source, "held", "free")
     dead.send("delayed", DelaySeconds=60)
     [held] = dead.receive()
@@ -135,8 +135,8 @@ def test_what_is_in_flight_or_delayed_stays(dead, source):
     assert dead.counts == (0, 0, 1)
 
 
-def test_what_was_in_flight_and_came_back_is_moved(dead, source, clock):
-    """Its row still says hidden: nobody has received from the queue since."""
+def test_messages_that_returned_from_flight_are_moved(dead, source, clock):
+    """Its row still says hidden, because no receive has come since."""
     let_die(source, "a")
     dead.receive_one(VisibilityTimeout=10)
     clock.advance(10)
@@ -166,7 +166,7 @@ def test_an_old_handle_does_not_reach_the_moved_message(dead, source):
 
 
 @pytest.mark.rule("move.11")
-def test_a_long_poll_wakes_for_what_is_moved(dead, source, background, no_safety_net, clock):
+def test_a_moved_message_ends_a_long_poll(dead, source, background, no_safety_net, clock):
     let_die(source, "a")
     waiting = background(source.receive, WaitTimeSeconds=20)
     clock.until_waiting()
@@ -176,7 +176,7 @@ def test_a_long_poll_wakes_for_what_is_moved(dead, source, background, no_safety
 
 @pytest.mark.rule("move.2")
 def test_many_messages_keep_their_order(dead, source, make_queue):
-    """More than are moved in one transaction."""
+    """More messages than one transaction moves."""
     bodies = [str(number) for number in range(1300)]
     for first in range(0, len(bodies), 10):
         dead.send_batch(*[{"MessageBody": body} for body in bodies[first : first + 10]])
@@ -189,7 +189,7 @@ def test_many_messages_keep_their_order(dead, source, make_queue):
 
 @pytest.mark.rule("move.2")
 def test_large_messages_are_moved_too(dead, source, make_queue):
-    """Each of them alone is as much as a transaction takes."""
+    """Each of them alone fills a transaction."""
     bodies = [letter * 1_048_576 for letter in "abc"]
     for body in bodies:
         dead.send(body)
@@ -222,8 +222,8 @@ def test_a_rate_is_kept_second_by_second(dead, source, clock):
     assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 8
 
 
-def test_time_gone_by_is_made_up_for_a_second_at_most(dead, source, clock):
-    """After a pause of the whole machine, say: the rate protects whoever works on the messages."""
+def test_a_paused_task_makes_up_for_one_second_at_most(dead, source, clock):
+    """For example after a pause of the whole machine: the rate protects the consumers of the messages."""
     let_die(source, *"abcdefgh")
     start(dead, rate=2)
     clock.advance(3600)
@@ -298,7 +298,7 @@ def test_a_source_must_be_a_dead_letter_queue(queue):
 
 
 @pytest.mark.rule("move.19")
-def test_a_queue_that_was_a_dead_letter_queue_is_none_any_more(dead, source):
+def test_a_queue_that_is_no_longer_a_dead_letter_queue_is_refused(dead, source):
     source.set(RedrivePolicy="")
     with refused(dead.client, INVALID, "Source queue must be configured as a Dead Letter Queue."):
         start(dead)
@@ -322,7 +322,7 @@ def test_a_destination_is_named_by_its_arn(dead, source):
 
 
 @pytest.mark.rule("move.21")
-def test_a_source_is_no_destination_of_its_own(dead, source):
+def test_a_source_cannot_be_its_own_destination(dead, source):
     with refused(
         dead.client,
         INVALID,
@@ -357,7 +357,7 @@ def test_a_source_has_one_task_at_a_time(dead, source):
 
 
 @pytest.mark.rule("move.24")
-def test_another_source_may_have_its_own(dead, source, make_queue):
+def test_another_source_may_have_a_task_of_its_own(dead, source, make_queue):
     let_die(source, "a")
     start(dead, rate=1)
     second = make_queue("second-dead")
@@ -385,7 +385,7 @@ def test_a_hundred_tasks_are_active_at_most(make_queue, clock):
 
 
 @pytest.mark.rule("move.26", "move.28")
-def test_a_running_task_shows_all_that_was_given(dead, source, make_queue, clock):
+def test_a_running_task_shows_all_its_parameters(dead, source, make_queue, clock):
     let_die(source, "a", "b")
     target = make_queue("target")
     handle = start(dead, target.arn, rate=1)
@@ -407,7 +407,7 @@ def test_a_running_task_shows_all_that_was_given(dead, source, make_queue, clock
 
 
 @pytest.mark.rule("move.27", "move.28")
-def test_a_finished_task_shows_no_handle_and_nothing_that_was_not_given(dead, source, clock):
+def test_a_finished_task_shows_neither_a_handle_nor_omitted_parameters(dead, source, clock):
     let_die(source, "a")
     start(dead)
     assert ended(dead) == {
@@ -420,7 +420,7 @@ def test_a_finished_task_shows_no_handle_and_nothing_that_was_not_given(dead, so
 
 
 @pytest.mark.rule("move.29", "move.30")
-def test_the_latest_task_comes_first_and_alone_unless_more_are_asked_for(dead, source, clock):
+def test_the_latest_task_is_listed_first_and_alone_by_default(dead, source, clock):
     started = []
     for _ in range(12):
         clock.advance(1)
@@ -444,7 +444,7 @@ def test_a_queue_without_tasks_has_an_empty_list(queue):
 
 
 @pytest.mark.rule("move.17")
-def test_tasks_of_no_queue_cannot_be_listed(sqs):
+def test_tasks_of_a_missing_queue_cannot_be_listed(sqs):
     with refused(sqs, "ResourceNotFoundException", NO_SUCH_SOURCE):
         sqs.list_message_move_tasks(SourceArn=ARN + "nobody")
 
@@ -454,7 +454,7 @@ def test_tasks_of_no_queue_cannot_be_listed(sqs):
 
 @pytest.mark.rule("move.27", "move.33")
 def test_a_cancelled_task_moves_no_more(dead, source, clock):
-    """What it has moved stays moved."""
+    """Moved messages stay moved."""
     let_die(source, "a", "b", "c")
     handle = start(dead, rate=1)
     clock.advance(1)
@@ -483,7 +483,7 @@ def test_a_cancelled_task_moves_no_more(dead, source, clock):
         "\u00e9",
     ],
 )
-def test_what_is_no_handle_cancels_nothing(sqs, handle):
+def test_an_invalid_handle_cancels_nothing(sqs, handle):
     with refused(sqs, INVALID, BAD_HANDLE):
         sqs.cancel_message_move_task(TaskHandle=handle)
 
@@ -544,7 +544,7 @@ def test_a_destination_deleted_in_mid_move_fails_the_task_and_loses_nothing(dead
 
 
 @pytest.mark.rule("move.37")
-def test_messages_whose_source_is_gone_stay_and_the_others_move(dead, source, other):
+def test_messages_of_a_deleted_source_stay_and_the_others_move(dead, source, other):
     let_die(source, "a")
     let_die(other, "b")
     source.client.delete_queue(QueueUrl=source.url)
@@ -565,8 +565,8 @@ def test_a_source_deleted_and_made_again_gets_its_messages(dead, source, make_qu
 
 
 @pytest.mark.rule("move.38")
-def test_messages_that_were_sent_to_it_directly_have_no_source_to_go_to(dead, source):
-    """They stay, and the task fails at its end, when all others are moved."""
+def test_messages_sent_to_the_dead_letter_queue_directly_stay(dead, source):
+    """They stay, and the task fails at its end, after all others were moved."""
     dead.send("direct")
     let_die(source, "a")
     start(dead)
@@ -576,7 +576,7 @@ def test_messages_that_were_sent_to_it_directly_have_no_source_to_go_to(dead, so
 
 
 @pytest.mark.rule("move.39")
-def test_a_running_task_tells_of_no_failure_yet(dead, source, clock):
+def test_a_running_task_shows_no_failure_yet(dead, source, clock):
     dead.send("direct")
     let_die(source, "a", "b")
     start(dead, rate=1)
@@ -607,7 +607,7 @@ def test_a_source_deleted_in_mid_move_ends_its_task(dead, source, clock, make_qu
     assert source.counts == (0, 0, 0)
 
 
-def test_a_purged_destination_gets_what_is_moved_after_the_purge(dead, source, clock):
+def test_a_purged_destination_gets_the_messages_moved_later(dead, source, clock):
     let_die(source, "a", "b")
     start(dead, rate=1)
     clock.advance(1)
@@ -628,11 +628,11 @@ def test_a_task_that_runs_for_36_hours_ends(dead, source, clock):
     assert dead.bodies() == ["a", "b"]
 
 
-# What happens beside a task
+# Other events during a task
 
 
 @pytest.mark.rule("move.9")
-def test_what_is_sent_after_the_start_is_not_moved(dead, source, clock, make_queue):
+def test_messages_sent_after_the_start_are_not_moved(dead, source, clock, make_queue):
     let_die(source, "a")
     target = make_queue("target")
     start(dead, target.arn, rate=1)
@@ -643,8 +643,8 @@ def test_what_is_sent_after_the_start_is_not_moved(dead, source, clock, make_que
 
 
 @pytest.mark.rule("move.49")
-def test_what_dies_after_the_start_is_not_moved(dead, source, clock):
-    """Although it was sent before, to its own queue."""
+def test_messages_that_die_after_the_start_are_not_moved(dead, source, clock):
+    """Although they were sent before, to their own queue."""
     let_die(source, "a")
     source.send("b")
     start(dead, rate=1)
@@ -657,7 +657,7 @@ def test_what_dies_after_the_start_is_not_moved(dead, source, clock):
 
 
 def test_a_task_ends_although_its_messages_die_again(dead, source, clock):
-    """They come back behind it, with new times of sending."""
+    """They return behind the task, with new times of sending."""
     let_die(source, "a", "b")
     start(dead, rate=1)
     clock.advance(1)
@@ -680,7 +680,7 @@ def test_a_message_deleted_in_mid_move_is_gone(dead, source, clock):
 
 
 @pytest.mark.rule("move.41")
-def test_a_file_opened_again_goes_on_with_its_tasks(open_sqs, dead, source, clock):
+def test_a_file_opened_again_continues_its_tasks(open_sqs, dead, source, clock):
     let_die(source, "a", "b")
     start(dead, rate=1)
     dead.client.close()

@@ -20,7 +20,7 @@ def source(make_fifo, dead):
 
 
 def let_group_die(queue, group_id, *bodies):
-    """One after the other, as each is at the head of its group."""
+    """Let the messages of a group die one after the other, each at the head of its group."""
     for body in bodies:
         let_die(queue, body, MessageGroupId=group_id)
 
@@ -48,8 +48,8 @@ def test_a_moved_message_gets_a_new_sequence_number_and_keeps_its_group(dead, so
 
 
 @pytest.mark.rule("move.43")
-def test_a_moved_message_is_nobodys_duplicate_and_makes_none(dead, source):
-    """The body was accepted within the last five minutes, and the queue tells duplicates by it."""
+def test_moved_messages_neither_are_duplicates_nor_cause_them(dead, source):
+    """The body was accepted within the last five minutes, and the queue deduplicates by it."""
     let_group_die(source, "g", "a")
     start(dead)
     assert ended(dead)["ApproximateNumberOfMessagesMoved"] == 1
@@ -70,7 +70,7 @@ def test_moved_messages_come_last_in_their_group(dead, source):
 
 
 @pytest.mark.rule("move.44")
-def test_moved_messages_wait_behind_what_is_in_flight_in_their_group(dead, source):
+def test_moved_messages_wait_behind_their_groups_messages_in_flight(dead, source):
     let_group_die(source, "g", "old")
     source.send_group("g", "new")
     [held] = source.receive()
@@ -82,7 +82,7 @@ def test_moved_messages_wait_behind_what_is_in_flight_in_their_group(dead, sourc
 
 
 def test_a_group_whose_first_message_is_in_flight_stays(dead, source):
-    """Nobody could receive those behind it either."""
+    """The messages behind it could not be received either."""
     let_group_die(source, "g", "a", "b")
     let_group_die(source, "h", "c")
     [held] = dead.receive()
@@ -95,8 +95,8 @@ def test_a_group_whose_first_message_is_in_flight_stays(dead, source):
 
 
 @pytest.mark.rule("move.47")
-def test_what_stands_behind_a_hidden_message_of_its_group_stays(dead, source):
-    """The first of three in flight was given back, and is moved alone."""
+def test_messages_behind_a_hidden_one_stay(dead, source):
+    """The first of three in flight was given back, and moves alone."""
     let_group_die(source, "g", "a", "b", "c", "d")
     held = dead.receive(3)
     dead.change(held[0], 0)
@@ -109,8 +109,8 @@ def test_what_stands_behind_a_hidden_message_of_its_group_stays(dead, source):
 
 
 @pytest.mark.rule("move.45")
-def test_a_dead_letter_stays_before_what_is_in_flight_in_its_group(dead, source):
-    """Visible, and the first of its group: nobody could receive it either."""
+def test_a_dead_letter_before_its_groups_messages_in_flight_stays(dead, source):
+    """It is visible and the first of its group, but it could not be received either."""
     source.send("a", MessageGroupId="g")
     source.receive_one(VisibilityTimeout=0)
     dead.send("b", MessageGroupId="g")
@@ -123,8 +123,8 @@ def test_a_dead_letter_stays_before_what_is_in_flight_in_its_group(dead, source)
 
 
 @pytest.mark.rule("move.51")
-def test_what_is_left_of_a_group_stays_once_a_message_before_it_is_hidden(dead, make_fifo, clock):
-    """In mid-move somebody receives two that the task had to leave, with nowhere to go to, and gives one back."""
+def test_the_rest_of_a_group_stays_once_an_earlier_message_is_hidden(dead, make_fifo, clock):
+    """In mid-move a consumer receives two messages that the task left for lack of a source, and gives one back."""
     source = make_fifo("going.fifo", RedrivePolicy=policy(dead))
     dead.send_group("g", "direct", "too")
     let_group_die(source, "g", "a", "b")
@@ -142,7 +142,7 @@ def test_what_is_left_of_a_group_stays_once_a_message_before_it_is_hidden(dead, 
 
 
 def test_a_group_that_comes_free_in_mid_move_stays_whole(dead, source, clock):
-    """Its first message was being looked at when the group's turn came."""
+    """A consumer held its first message when the group's turn came."""
     let_group_die(source, "g", "1")
     let_group_die(source, "other", "x", "y", "z")
     let_group_die(source, "g", "2", "3")
@@ -156,7 +156,7 @@ def test_a_group_that_comes_free_in_mid_move_stays_whole(dead, source, clock):
 
 
 @pytest.mark.rule("move.48")
-def test_a_group_goes_in_the_order_of_sending_whenever_its_messages_died(aws, clock):
+def test_a_group_moves_in_the_order_of_sending_not_of_dying(aws, clock):
     """compat="aws": they count as sent when they died, the later one first."""
     dead = BoundQueue.create_fifo(aws, "dead.fifo")
     target = BoundQueue.create_fifo(aws, "target.fifo")
@@ -174,7 +174,7 @@ def test_a_group_goes_in_the_order_of_sending_whenever_its_messages_died(aws, cl
     assert target.bodies() == ["1", "2"]
 
 
-def test_what_is_left_of_a_group_can_be_received_in_mid_move(dead, source, clock):
+def test_the_rest_of_a_group_can_be_received_in_mid_move(dead, source, clock):
     let_group_die(source, "g", "a", "b")
     start(dead, rate=1)
     clock.advance(1)
@@ -182,7 +182,7 @@ def test_what_is_left_of_a_group_can_be_received_in_mid_move(dead, source, clock
     assert (source.bodies(), dead.bodies()) == (["a"], ["b"])
 
 
-def test_a_group_gone_from_the_source_can_begin_again_there(dead, source):
+def test_a_group_that_left_the_source_can_begin_again_there(dead, source):
     let_group_die(source, "g", "a")
     start(dead)
     ended(dead)
@@ -192,7 +192,7 @@ def test_a_group_gone_from_the_source_can_begin_again_there(dead, source):
 
 @pytest.mark.rule("move.50")
 @pytest.mark.parametrize("delay", [9, 20])
-def test_a_changed_delay_does_not_hide_what_was_moved_just_now(dead, make_fifo, clock, delay):
+def test_a_changed_delay_does_not_hide_moved_messages(dead, make_fifo, clock, delay):
     source = make_fifo("slow.fifo", DelaySeconds=10, RedrivePolicy=policy(dead))
     source.send("moved", MessageGroupId="g")
     clock.advance(10)
@@ -215,7 +215,7 @@ def test_a_changed_delay_does_not_hide_what_was_moved_just_now(dead, make_fifo, 
 
 @pytest.mark.rule("move.2")
 def test_a_fifo_destination_takes_messages_sent_directly_to_the_source(dead, source, make_fifo):
-    """More than are moved in one transaction, in many groups."""
+    """More messages than one transaction moves, in many groups."""
     for first in range(0, 1300, 10):
         dead.send_batch(
             *[
@@ -254,7 +254,7 @@ def test_a_destination_of_the_other_type_is_refused(make_queue, make_fifo, kind)
 
 @pytest.mark.rule("move.46")
 def test_moved_messages_of_a_tenant_take_turns_with_the_others(make_queue):
-    """A flood that is brought back waits behind itself, not before those who send little."""
+    """A flood that moves back waits behind itself, not in front of quiet tenants."""
     dead = make_queue("dead")
     make_queue("source", RedrivePolicy=policy(dead))
     target = make_queue("target")

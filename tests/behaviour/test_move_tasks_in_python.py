@@ -34,7 +34,7 @@ def first(sqs, dead):
 
 @pytest.fixture
 def second(sqs, dead):
-    """Its messages die at the third receive."""
+    """A queue whose messages die at the third receive."""
     return sqs.create_queue("second", dead_letter_queue=dead, max_receive_count=3)
 
 
@@ -61,7 +61,7 @@ def test_a_task_is_started_awaited_and_listed(dead, first, clock):
     assert bodies(first) == ["a", "b"]
 
 
-def test_a_task_that_is_not_over_comes_back_from_a_wait_as_it_is(dead, first):
+def test_a_wait_for_an_unfinished_task_returns_its_present_state(dead, first):
     let_die(first, 1, "a")
     assert dead.start_move_task(max_messages_per_second=1).wait(timeout=0).status == "RUNNING"
 
@@ -85,7 +85,7 @@ def test_a_task_is_neither_pickled_nor_copied(dead, first):
 
 
 @pytest.mark.parametrize("name", ["itself", "name", "url", "arn"])
-def test_a_destination_is_a_queue_or_what_it_is_called_by(sqs, dead, first, name):
+def test_a_destination_is_a_queue_its_name_url_or_arn(sqs, dead, first, name):
     dead.send("direct")
     target = sqs.create_queue("target")
     dead.start_move_task(target if name == "itself" else getattr(target, name)).wait(20)
@@ -108,7 +108,7 @@ def test_the_eleventh_task_before_is_forgotten(dead, first, clock):
 
 @pytest.fixture
 def buried(dead, first, second, clock):
-    """Five messages: two of each source, a second apart, and one that was sent directly. Gives the first's instant."""
+    """Five messages: two of each source, a second apart, and one sent directly. Returns the instant of the first."""
     began_at = clock.now_ms()
     let_die(first, 1, "cat", "dog")
     clock.advance(1)
@@ -130,7 +130,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_a_filter_takes_some_and_leaves_the_others(sqs, dead, buried, name):
+def test_a_filter_moves_the_matching_messages_alone(sqs, dead, buried, name):
     conditions, taken = FILTERS[name]
     target = sqs.create_queue("target")
     every = set(bodies(dead))
@@ -140,18 +140,18 @@ def test_a_filter_takes_some_and_leaves_the_others(sqs, dead, buried, name):
 
 
 @pytest.mark.parametrize("name", ["itself", "name", "url", "arn"])
-def test_the_source_of_a_filter_is_a_queue_or_what_it_is_called_by(dead, first, buried, name):
+def test_the_source_of_a_filter_is_a_queue_its_name_url_or_arn(dead, first, buried, name):
     only = MoveFilter(source_arn=first if name == "itself" else getattr(first, name))
     done = dead.start_move_task(only=only).wait(20)
     assert (done.status, bodies(first)) == ("COMPLETED", ["cat", "dog"])
 
 
-def test_a_source_that_can_be_no_queue_s_name_is_an_error(dead, buried):
+def test_an_impossible_source_name_is_an_error(dead, buried):
     with pytest.raises(errors.QueueDoesNotExist):
         dead.start_move_task(only=MoveFilter(source_arn="no name"))
 
 
-def test_what_is_no_filter_is_an_error_that_shows_one(dead, first):
+def test_an_invalid_filter_is_an_error_with_an_example(dead, first):
     for given in ("cat", {"body": "cat"}):
         with pytest.raises(TypeError, match="a MoveFilter is allowed"):
             dead.start_move_task(only=given)
@@ -159,13 +159,13 @@ def test_what_is_no_filter_is_an_error_that_shows_one(dead, first):
 
 
 def test_a_message_left_by_the_filter_does_not_fail_the_task(dead, first, buried):
-    """The one that was sent directly has no source to go to, but nobody asked for it."""
+    """The message that was sent directly has no source, but the filter does not select it."""
     done = dead.start_move_task(only=MoveFilter(source_arn=first.arn)).wait(20)
     assert (done.status, bodies(first)) == ("COMPLETED", ["cat", "dog"])
 
 
 def test_a_filter_finds_the_last_of_many(sqs, dead, first):
-    """Behind more than one look of messages that it leaves."""
+    """It comes after more messages than one step looks at."""
     dead.send_many(["hay"] * 1700 + ["needle"])
     target = sqs.create_queue("target")
     done = dead.start_move_task(target, only=MoveFilter(body="needle")).wait(20)
@@ -180,7 +180,7 @@ def test_a_condition_of_another_type_is_an_error(given):
         MoveFilter(**given)
 
 
-# In a transaction of the caller's
+# In a transaction of the caller
 
 
 def test_a_task_begins_with_the_transaction_it_was_started_in(sqs, dead, first):
@@ -201,7 +201,7 @@ def test_a_task_begins_with_the_transaction_it_was_started_in(sqs, dead, first):
     assert task.wait(20).status == "COMPLETED"
 
 
-def test_what_the_transaction_has_sent_is_moved_too(sqs, dead, first):
+def test_messages_sent_by_the_transaction_are_moved_too(sqs, dead, first):
     target = sqs.create_queue("target")
     with sqs.transaction():
         dead.send("a")
@@ -210,7 +210,7 @@ def test_what_the_transaction_has_sent_is_moved_too(sqs, dead, first):
 
 
 def test_a_wait_inside_a_transaction_is_refused_at_once(sqs, dead, first):
-    """The transaction holds the turn that the task needs: it would wait for ever."""
+    """The transaction holds the turn that the task needs: the wait would never end."""
     let_die(first, 1, "a")
     task = dead.start_move_task(max_messages_per_second=1)
     with sqs.transaction():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AddPermission and RemovePermission: what they write into the queue's Policy, and what they refuse."""
+"""AddPermission and RemovePermission: their effect on the queue's Policy, and their errors."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def labels(queue):
 
 @pytest.mark.rule("permission.1", "permission.2", "permission.3")
 def test_the_first_permission_writes_the_policy(queue):
-    """With its spelling: no space, one value without a list, the action with SQS: before it."""
+    """In Amazon's spelling: no space, one value without a list, the action with SQS: before it."""
     assert add(queue).keys() == {"ResponseMetadata"}
     arn = "arn:aws:sqs:us-east-1:000000000000:q"
     assert queue.attributes("Policy", "DelaySeconds") == {
@@ -71,7 +71,7 @@ def test_a_permission_is_removed_by_its_label(queue):
 
 
 @pytest.mark.rule("permission.6")
-def test_the_last_permission_takes_the_policy_along(queue):
+def test_removing_the_last_permission_removes_the_policy(queue):
     add(queue)
     remove(queue)
     assert queue.attributes("Policy") == {}
@@ -79,7 +79,7 @@ def test_the_last_permission_takes_the_policy_along(queue):
 
 
 @pytest.mark.rule("permission.4", "permission.19")
-def test_a_policy_of_ones_own_gets_the_permission_too(queue):
+def test_a_permission_is_added_to_a_policy_that_was_set(queue):
     own = {
         "Version": "2012-10-17",
         "Id": "mine",
@@ -152,7 +152,7 @@ def test_a_label_that_exists_is_refused(queue):
 
 
 @pytest.mark.rule("permission.8")
-def test_a_label_that_is_not_there_cannot_be_removed(queue):
+def test_a_missing_label_cannot_be_removed(queue):
     """With a policy or without one; labels differ by letter case."""
     with refused(queue.client, INVALID, bad_value("jane", "Label", "can't find label.")):
         remove(queue)
@@ -255,7 +255,7 @@ def test_a_policy_grows_to_8192_bytes(queue):
     assert len(queue.attributes("Policy")["Policy"]) < 8192
 
 
-def test_a_missing_queue_is_told_before_anything_else_that_is_wrong(sqs):
+def test_a_missing_queue_is_reported_before_any_other_error(sqs):
     for label, actions in (("jane", ["*"]), ("a b", ["Nothing"])):
         with refused(sqs, "QueueDoesNotExist", NO_SUCH_QUEUE):
             sqs.add_permission(QueueUrl="nobody", Label=label, AWSAccountIds=[], Actions=actions)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/promises.md: each promise has tests that exist, or says which later part it waits for."""
+"""docs/promises.md: each promise names tests that exist, or the later part that will prove it."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ PROMISES = promises()
 
 
 def names_of_tests(path):
-    """Names of the test functions in a file, without importing it. A file without a folder is in this one."""
+    """The names of the test functions in a file, without importing it. A file without a folder is in this folder."""
     folder = ROOT / "tests" if "/" in path else Path(__file__).parent
     tree = ast.parse((folder / path).read_text(encoding="utf-8"))
     return {
@@ -62,7 +62,7 @@ def test_every_place_begins_with_its_documents_number():
 
 
 def test_every_row_of_the_page_is_read():
-    """A row with a cell too many would be passed over."""
+    """A row with an additional cell would be skipped."""
     rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| place |")]
     documents = [line for line in rows if re.match(r"\| (number|\d) \| [^|]+ \|$", line)]
     assert len(rows) - len(documents) == len(PROMISES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same promises through `sqsqlite.connect()`: Queue and Message. What the doors share is tested beside this."""
+"""The same promises through `sqsqlite.connect()`: Queue and Message. Other modules test what all doors share."""
 
 import copy
 import inspect
@@ -62,7 +62,7 @@ def test_a_received_message_is_hidden_until_its_visibility_timeout(queue, clock)
     assert again.receipt_handle != first.receipt_handle
 
 
-def test_an_empty_queue_is_an_empty_list_and_still_a_queue(queue):
+def test_an_empty_queue_returns_an_empty_list_and_is_truthy(queue):
     assert queue.receive() == []
     assert len(queue) == 0
     assert queue
@@ -138,7 +138,7 @@ def test_an_observer_that_fails_fails_no_operation(open_file, queue, caplog):
 
 
 def test_a_missing_queue_is_named_in_a_note(open_file, queue, tmp_path):
-    """SQS's sentence stays as it is."""
+    """SQS's sentence is unchanged."""
     queue.delete()
     calls = [
         lambda: open_file.queue("orders"),
@@ -230,7 +230,7 @@ def test_a_late_consumer_can_settle_nothing(queue, clock):
     late.delete()
 
 
-def test_the_queues_wait_holds_unless_the_receive_says_its_own(open_file, clock, background):
+def test_the_queues_wait_applies_unless_the_receive_has_its_own(open_file, clock, background):
     queue = open_file.create_queue("patient", receive_message_wait_time_seconds=20)
     assert queue.receive(wait=0) == []
     waiting = background(queue.receive)
@@ -270,7 +270,7 @@ def test_an_attribute_of_another_type_is_an_error_of_the_caller(queue):
         queue.send("x", attributes={"on": True})
 
 
-def test_a_message_tells_all_it_knows(queue, clock):
+def test_a_message_has_all_its_facts(queue, clock):
     sent_at = clock.now_ms()
     queue.send("x", group_id="tenant", trace_header="Root=1")
     clock.advance(2)
@@ -306,7 +306,7 @@ def test_send_many_takes_sends_arguments(queue, clock):
 
 
 @pytest.mark.parametrize("one", ["abc", b"abc", bytearray(b"abc"), {"body": "abc"}], ids=repr)
-def test_send_many_takes_no_single_message_apart(queue, one):
+def test_send_many_refuses_a_single_message(queue, one):
     """A text is iterable too, as is a mapping: its characters or keys would have been sent."""
     with pytest.raises(TypeError, match=r"a list or another iterable of messages, not one \w+: send\(...\)"):
         queue.send_many(one)
@@ -314,21 +314,21 @@ def test_send_many_takes_no_single_message_apart(queue, one):
 
 
 @pytest.mark.parametrize("message", [b"abc", 3, None], ids=repr)
-def test_send_many_names_the_place_of_what_is_no_message(queue, message):
+def test_send_many_names_the_index_of_an_invalid_message(queue, message):
     with pytest.raises(TypeError, match=r"message 1 is .*: a str or a mapping with body is allowed"):
         queue.send_many(["fine", message])
     assert len(queue) == 0
 
 
 def test_peek_looks_at_one_message_to_ten_thousand(queue):
-    """SQLite would take less than 0 for no limit at all."""
+    """SQLite would treat a number below 0 as no limit."""
     for number in (0, -1, 10_001, 10**20):
         with pytest.raises(ValueError, match=f"max_messages={number}: 1 to 10,000 are allowed"):
             queue.peek(number)
 
 
 def test_peek_looks_without_receiving(queue, clock):
-    """No lease, no count: the receive afterwards is the first."""
+    """No lease, no count: the later receive is the first."""
     queue.send("visible")
     queue.send("delayed", delay=5)
     [seen] = queue.peek()
@@ -384,14 +384,14 @@ def test_permissions_are_added_and_removed(queue):
         queue.remove_permission("jane")
 
 
-def test_one_text_is_no_list_of_accounts_or_actions(queue):
+def test_a_text_instead_of_a_list_of_accounts_or_actions_is_refused(queue):
     for accounts, actions in (("111122223333", ["*"]), (["111122223333"], "*")):
         with pytest.raises(errors.ParamValidationError, match="valid types: <class 'list'>"):
             queue.add_permission("jane", accounts, actions)
 
 
-def test_an_attribute_is_set_to_something(queue):
-    """None would have been left out, as if it had been set."""
+def test_setting_an_attribute_to_none_is_refused(queue):
+    """None would count as left out, as if it had been set."""
     before = queue.attributes
     with pytest.raises(ValueError, match="VisibilityTimeout=None: an attribute has a value"):
         queue.set_attributes({"DelaySeconds": 5, "VisibilityTimeout": None})
@@ -401,7 +401,7 @@ def test_an_attribute_is_set_to_something(queue):
 
 
 @pytest.mark.parametrize("name", [None, 7, b"orders", ["orders"]], ids=repr)
-def test_a_name_that_is_no_text_is_refused_alike(open_file, name):
+def test_a_name_that_is_not_a_text_is_refused(open_file, name):
     for method in (open_file.queue, open_file.create_queue):
         with pytest.raises(errors.ParamValidationError, match="parameter QueueName, value: "):
             method(name)
@@ -432,7 +432,7 @@ def test_attributes_are_set_by_the_keywords_of_create_queue_too(open_file, queue
         ({}, {"delay_seconds": 7, "visibility_timeout": 43_201}, errors.InvalidAttributeValue, "Visib"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_and_none_is_set(queue, given, settings, error, text):
+def test_invalid_settings_are_refused_and_no_attribute_changes(queue, given, settings, error, text):
     before = queue.attributes
     with pytest.raises(error, match=text):
         queue.set_attributes(given, **settings)
@@ -445,7 +445,7 @@ def test_the_files_client_sees_the_same_queues(open_file, queue):
 
 
 def test_errors_are_sqss_own(queue):
-    """The class by SQS's name, its codes and status beside it."""
+    """The class has SQS's name, its codes and its status."""
     with pytest.raises(errors.SQSError) as refused:
         queue.receive(11)
     assert isinstance(refused.value, errors.InvalidParameterValue)
@@ -466,7 +466,7 @@ def test_leniency_with_handles_is_an_option(tmp_path, clock):
         assert len(queue) == 0
 
 
-def test_native_limits_lift_what_exists_for_amazons_sake(tmp_path, clock):
+def test_native_limits_lift_amazons_limits(tmp_path, clock):
     """Delays over 15 minutes, more than ten messages a receive, bodies over 1 MiB."""
     with sqsqlite.connect(tmp_path / "native.db", clock=clock, limits="native") as sqs:
         queue = sqs.create_queue("orders", maximum_message_size=2**21)
@@ -480,7 +480,7 @@ def test_native_limits_lift_what_exists_for_amazons_sake(tmp_path, clock):
         assert "tomorrow" in [message.body for message in queue.receive(1000)]
 
 
-def test_a_closed_file_says_so(tmp_path):
+def test_use_of_a_closed_file_is_a_clear_error(tmp_path):
     sqs = sqsqlite.connect(tmp_path / "queues.db")
     queue = sqs.create_queue("orders")
     sqs.close()
@@ -489,8 +489,8 @@ def test_a_closed_file_says_so(tmp_path):
             action()
 
 
-def test_what_holds_the_file_open_is_not_pickled(open_file, queue):
-    """The error says what to do instead."""
+def test_objects_that_hold_the_file_open_cannot_be_pickled(open_file, queue):
+    """The error names the alternative."""
     queue.send("x")
     [message] = queue.receive()
     told = {
@@ -506,7 +506,7 @@ def test_what_holds_the_file_open_is_not_pickled(open_file, queue):
 
 
 def test_errors_are_pickled(open_file):
-    """They come back from a worker process as they are."""
+    """A worker process returns them unchanged."""
     with pytest.raises(errors.SQSError) as refused:
         open_file.client.get_queue_url(QueueName="nobody")
     again = pickle.loads(pickle.dumps(refused.value))
@@ -539,7 +539,7 @@ def test_the_clients_options_count(tmp_path, clock):
 
 
 @pytest.mark.parametrize("level", ["FULL", "NORMAL", "OFF", "EXTRA"])
-def test_each_level_of_synchronous_is_sqlites_own(tmp_path, level):
+def test_each_level_of_synchronous_sets_sqlites_level(tmp_path, level):
     number = {"OFF": 0, "NORMAL": 1, "FULL": 2, "EXTRA": 3}[level]
     with (
         sqsqlite.connect(tmp_path / "queues.db", synchronous=level) as sqs,
@@ -560,12 +560,12 @@ def test_completion_shows_every_public_name_before_it_is_loaded():
     assert [name for name in shown if getattr(sqsqlite, name, None) is None] == []
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'sqsqlite' has no attribute 'conect'"):
         sqsqlite.conect  # noqa: B018
 
 
 @pytest.mark.parametrize("ask", ["queues", "stats", "metrics"])
-def test_a_prefix_that_is_no_text_is_not_the_files_damage(open_file, ask):
+def test_a_prefix_that_is_not_a_text_is_not_reported_as_damage(open_file, ask):
     with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
         getattr(open_file, ask)("\ud800")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of queues: names, ranges, defaults, what can be changed; and tags."""
+"""Attributes of queues: names, ranges, defaults, changes; and tags."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def unknown(name):
     "attribute.27",
     "attribute.34",
 )
-def test_all_of_a_fresh_queue_is_exactly_this(queue, clock):
+def test_a_new_queue_has_exactly_these_attributes(queue, clock):
     created = str(clock.now_ms() // 1000)
     assert queue.attributes("All") == {
         "ApproximateNumberOfMessages": "0",
@@ -66,7 +66,7 @@ def test_all_of_a_fresh_queue_is_exactly_this(queue, clock):
 
 
 @pytest.mark.rule("attribute.8", "attribute.28")
-def test_attributes_come_by_name(queue):
+def test_attributes_are_returned_by_name(queue):
     assert queue.attributes("VisibilityTimeout", "QueueArn") == {
         "QueueArn": "arn:aws:sqs:us-east-1:000000000000:q",
         "VisibilityTimeout": "30",
@@ -74,7 +74,7 @@ def test_attributes_come_by_name(queue):
 
 
 @pytest.mark.rule("attribute.9")
-def test_no_names_no_attributes(queue):
+def test_without_names_no_attributes_are_returned(queue):
     assert without_metadata(queue.client.get_queue_attributes(QueueUrl=queue.url)) == {}
     assert "Attributes" not in queue.client.get_queue_attributes(QueueUrl=queue.url, AttributeNames=[])
 
@@ -91,7 +91,7 @@ def test_a_name_that_is_known_but_not_set_is_left_out(queue, name):
 @pytest.mark.rule("attribute.11", "attribute.12")
 @pytest.mark.parametrize("name", ["Nothing", "visibilitytimeout", "all", "", *FIFO_ONLY])
 def test_an_unknown_name_is_refused(queue, name):
-    """Those of FIFO queues are unknown on a standard one."""
+    """On a standard queue, the attributes of FIFO queues are unknown."""
     with refused(queue.client, "InvalidAttributeName", unknown(name)):
         queue.attributes("DelaySeconds", name)
 
@@ -117,8 +117,8 @@ def test_both_ends_of_a_range_are_allowed(make_queue, name):
     "attribute.19",
 )
 @pytest.mark.parametrize("name", RANGES)
-def test_outside_its_range_a_value_is_refused(queue, make_queue, name):
-    """Neither clipped nor rounded; what is no whole number is refused alike."""
+def test_a_value_outside_its_range_is_refused(queue, make_queue, name):
+    """Neither clipped nor rounded. A value that is not a whole number is refused alike."""
     low, high = RANGES[name]
     before = queue.attributes("All")
     for value in (low - 1, high + 1, "", "ten", f"{low}.0", f" {low}", "1e3", "٣"):
@@ -136,7 +136,7 @@ def test_outside_its_range_a_value_is_refused(queue, make_queue, name):
 
 @pytest.mark.rule("attribute.20")
 @pytest.mark.parametrize("name", READ_ONLY)
-def test_what_the_queue_counts_itself_cannot_be_set(queue, make_queue, name):
+def test_counted_attributes_cannot_be_set(queue, make_queue, name):
     with refused(queue.client, "InvalidAttributeName", unknown(name)):
         queue.set(**{name: "1"})
     with refused(queue.client, "InvalidAttributeName", unknown(name)):
@@ -146,7 +146,7 @@ def test_what_the_queue_counts_itself_cannot_be_set(queue, make_queue, name):
 @pytest.mark.rule("attribute.21", "attribute.22")
 @pytest.mark.parametrize("name", ["Nothing", "All", "FifoQueue", "ContentBasedDeduplication"])
 def test_an_unknown_attribute_cannot_be_set(queue, make_queue, name):
-    """FifoQueue is one on a standard queue, even "false"."""
+    """On a standard queue FifoQueue is unknown, even with "false"."""
     with refused(queue.client, "InvalidAttributeName", unknown(name)):
         queue.set(**{name: "false"})
     with refused(queue.client, "InvalidAttributeName", unknown(name)):
@@ -198,7 +198,7 @@ def test_last_modified_is_the_second_of_the_last_change(queue, clock):
 
 @pytest.mark.rule("send.18")
 def test_a_changed_attribute_holds_from_the_next_request_on(queue):
-    """No propagation to wait for, as there is with Amazon (60 s)."""
+    """The change needs no propagation, as it does at Amazon (60 s)."""
     queue.set(MaximumMessageSize=1024)
     with refused(
         queue.client,
@@ -243,8 +243,8 @@ def test_a_policy_is_json_of_at_most_8192_bytes(queue):
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_a_policy_that_would_not_say_who_may_do_what_is_refused(queue, make_queue, wrong):
-    """In CreateQueue and in SetQueueAttributes; the one that stood stays."""
+def test_a_policy_without_a_clear_meaning_is_refused(queue, make_queue, wrong):
+    """In CreateQueue and in SetQueueAttributes. The old policy stays."""
     good = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": queue.arn}
     queue.set(Policy={"Statement": [good]})
     before = queue.attributes("Policy")
@@ -288,8 +288,8 @@ def test_encryption_by_sqs_switches_that_by_key_off(queue):
     assert queue.attributes(*names) == {"SqsManagedSseEnabled": "true"}
 
 
-def test_a_period_without_a_key_is_not_shown_and_hides_no_equal_queue(queue, make_queue):
-    """CreateQueue compares what it was given, and nothing that follows from it."""
+def test_a_period_without_a_key_is_not_shown_and_not_compared(queue, make_queue):
+    """CreateQueue compares the given attributes only."""
     queue.set(KmsDataKeyReusePeriodSeconds=60)
     assert queue.attributes("KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled") == {
         "SqsManagedSseEnabled": "true"
@@ -298,7 +298,7 @@ def test_a_period_without_a_key_is_not_shown_and_hides_no_equal_queue(queue, mak
 
 
 def test_a_queue_is_created_with_a_key_and_found_by_it(sqs, make_queue):
-    """Whether there is such a key is not looked up."""
+    """The existence of the key is not checked."""
     queue = make_queue(KmsMasterKeyId="nobody's", KmsDataKeyReusePeriodSeconds=60)
     assert make_queue(KmsMasterKeyId="nobody's").url == queue.url
     exists = "A queue already exists with the same name and a different value for attribute "
@@ -349,7 +349,7 @@ def test_counts_follow_a_message_through_its_life(queue, clock):
 
 @pytest.mark.rule("attribute.40", "attribute.41", "attribute.42", "attribute.43")
 def test_counts_are_exact_at_every_instant(queue, clock):
-    """Of many messages in every state, without a receive to bring them up to date."""
+    """Of many messages in every state, without a receive that brings them up to date."""
     for n in range(12):
         queue.send(str(n), DelaySeconds=0 if n < 8 else n)
     for timeout in (5, 10, 15):
@@ -394,7 +394,7 @@ def test_untagging_ignores_keys_that_are_not_there(queue):
 
 @pytest.mark.rule("tag.9", "tag.10")
 def test_a_queue_has_at_most_50_tags(queue):
-    """New values for old keys don't count."""
+    """New values for old keys do not count."""
     queue.client.tag_queue(QueueUrl=queue.url, Tags={str(n): "" for n in range(50)})
     queue.client.tag_queue(QueueUrl=queue.url, Tags={"49": "new"})
     with refused(queue.client, INVALID, "Too many tags added for queue q."):
@@ -406,7 +406,7 @@ def test_a_queue_has_at_most_50_tags(queue):
 
 @pytest.mark.rule("tag.13")
 @pytest.mark.parametrize("tags", [{"k" * 128: "v" * 256}, {"ö 1_.:/=+-@": "ö 1_.:/=+-@"}])
-def test_longest_tags_and_their_characters(queue, tags):
+def test_the_longest_tags_with_all_their_characters_are_accepted(queue, tags):
     queue.client.tag_queue(QueueUrl=queue.url, Tags=tags)
     assert queue.client.list_queue_tags(QueueUrl=queue.url)["Tags"] == tags
 
@@ -435,7 +435,7 @@ def test_other_tags_are_refused(queue, tags):
 
 
 @pytest.mark.rule("tag.7", "tag.8")
-def test_no_tags_at_all_are_refused(queue):
+def test_an_empty_set_of_tags_is_refused(queue):
     with refused(queue.client, MISSING, "The request must contain the parameter Tags."):
         queue.client.tag_queue(QueueUrl=queue.url, Tags={})
     with refused(queue.client, INVALID, "Tag keys must be between 1 and 128 characters in length."):

@@ -28,7 +28,7 @@ def test_a_name_has_1_to_80_letters_digits_hyphens_and_underscores(sqs, name):
 @pytest.mark.rule("queue.2", "queue.3")
 @pytest.mark.parametrize("name", ["", "x" * 81, "a b", "a/b", "a.b", "ö", "orders.fifo"])
 def test_any_other_name_is_refused(sqs, name):
-    """`.fifo` without FifoQueue too."""
+    """Also `.fifo` without FifoQueue."""
     with refused(sqs, INVALID, BAD_NAME):
         sqs.create_queue(QueueName=name)
 
@@ -63,7 +63,7 @@ def test_creating_a_queue_again_gives_its_url_and_leaves_its_messages(queue):
 
 @pytest.mark.rule("queue.8", "queue.9", "error.2")
 def test_creating_again_compares_the_attributes_supplied_with_the_current_ones(queue):
-    """After SetQueueAttributes the new values count, and what is not supplied is not compared."""
+    """After SetQueueAttributes the new values count. Omitted attributes are not compared."""
     queue.set(VisibilityTimeout=60, DelaySeconds=5)
     assert BoundQueue.create(queue.client, VisibilityTimeout=60).url == queue.url
     with refused(
@@ -98,7 +98,7 @@ def test_a_queue_is_found_by_name(queue):
 
 
 @pytest.mark.rule("queue.13", "queue.14", "queue.15", "error.1", "error.11")
-def test_an_unknown_name_is_no_queue(queue):
+def test_an_unknown_name_is_a_missing_queue(queue):
     with refused(queue.client, "QueueDoesNotExist", NO_SUCH_QUEUE):
         queue.client.get_queue_url(QueueName="Q")
     with refused(queue.client, "QueueDoesNotExist", NO_SUCH_QUEUE):
@@ -121,7 +121,7 @@ def test_an_unknown_name_is_no_queue(queue):
     ],
 )
 def test_a_queue_is_known_by_name_arn_and_any_hosts_url(queue, address):
-    """Its host does not matter: account and name find the queue."""
+    """The host does not matter: account and name find the queue."""
     queue.client.send_message(QueueUrl=address, MessageBody="there")
     assert queue.bodies() == ["there"]
 
@@ -146,7 +146,7 @@ def test_a_queue_is_known_by_name_arn_and_any_hosts_url(queue, address):
         ("list_dead_letter_source_queues", {"MaxResults": 0}),
     ],
 )
-def test_a_missing_queue_is_told_before_anything_else_that_is_wrong(sqs, action, params, url):
+def test_a_missing_queue_is_reported_before_any_other_error(sqs, action, params, url):
     with refused(sqs, "QueueDoesNotExist", NO_SUCH_QUEUE):
         getattr(sqs, action)(QueueUrl=url, **params)
 
@@ -165,8 +165,8 @@ def test_queues_are_listed_by_name_and_by_prefix(make_queue, sqs):
 
 
 @pytest.mark.rule("list.2")
-def test_a_prefix_is_no_pattern(make_queue, sqs):
-    """`_` and `%` of SQL's LIKE stand for themselves."""
+def test_a_prefix_is_not_a_pattern(make_queue, sqs):
+    """`_` and `%`, which SQL's LIKE treats as wildcards, match themselves only."""
     url = make_queue("a_b").url
     make_queue("axb")
     assert sqs.list_queues(QueueNamePrefix="a_")["QueueUrls"] == [url]
@@ -174,8 +174,8 @@ def test_a_prefix_is_no_pattern(make_queue, sqs):
 
 
 @pytest.mark.rule("list.3")
-def test_no_queues_no_key(sqs):
-    """An empty list's key is left out, as by SQS."""
+def test_without_queues_the_answer_has_no_key(sqs):
+    """As in SQS, an empty list's key is left out."""
     assert without_metadata(sqs.list_queues(QueueNamePrefix="nobody")) == {}
 
 
@@ -204,7 +204,7 @@ def test_without_max_results_at_most_1000_queues_are_listed(make_queue, sqs):
 
 
 @pytest.mark.rule("list.4")
-def test_a_page_goes_on_after_queues_that_came_or_went_meanwhile(make_queue, sqs):
+def test_the_next_page_is_correct_after_queues_were_created_or_deleted(make_queue, sqs):
     for name in ("a", "b", "d"):
         make_queue(name)
     first = sqs.list_queues(MaxResults=2)
@@ -283,7 +283,7 @@ def test_a_purge_removes_visible_in_flight_and_delayed_messages(queue, clock):
 
 
 @pytest.mark.rule("queue.24")
-def test_what_is_sent_after_a_purge_stays(queue):
+def test_messages_sent_after_a_purge_stay(queue):
     queue.send("before")
     queue.client.purge_queue(QueueUrl=queue.url)
     queue.send("after")
@@ -327,7 +327,7 @@ def test_a_queue_is_purged_once_in_60_seconds(queue, clock, make_queue):
 
 
 def test_another_client_on_the_same_file_sees_the_same_queues(queue, open_sqs):
-    """The file is the state: nothing is remembered outside it."""
+    """The file is the state: no process caches it."""
     queue.send("shared")
     other = BoundQueue(open_sqs(), queue.url)
     assert other.bodies() == ["shared"]
@@ -335,7 +335,7 @@ def test_another_client_on_the_same_file_sees_the_same_queues(queue, open_sqs):
 
 
 def test_queues_and_messages_outlive_the_client(open_sqs):
-    """States too: a message in flight is in flight after the restart, under the same handle."""
+    """Message states too: after the restart a message in flight is still in flight, under the same handle."""
     first = open_sqs()
     queue = BoundQueue.create(first)
     queue.send_all("in flight", "waiting")

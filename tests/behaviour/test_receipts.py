@@ -96,7 +96,7 @@ def test_the_latest_handle_changes_the_timeout_in_flight(any_mode, clock):
 
 @pytest.mark.rule("visibility.7", "handle.4")
 def test_extending_keeps_the_handle_valid(any_mode, clock):
-    """Past the timeout that it was received with, as often as extended."""
+    """Past the timeout of its receive, as often as it is extended."""
     message = received(any_mode)
     for _ in range(5):
         clock.advance(25)
@@ -117,7 +117,7 @@ def test_deleting_twice_is_no_error(any_mode):
 
 @pytest.mark.rule("handle.5", "handle.6")
 def test_any_handle_of_a_deleted_message_deletes_without_error(any_mode, clock):
-    """An older one too: there is nothing left that it could harm."""
+    """Also an older one: it can harm nothing any more."""
     older = received(any_mode)
     clock.advance(30)
     any_mode.delete(any_mode.receive_one())
@@ -140,7 +140,7 @@ def test_a_handle_of_a_purged_message_deletes_without_error(any_mode):
 @pytest.mark.rule("handle.7")
 @pytest.mark.parametrize("swept", [False, True])
 def test_a_handle_of_an_expired_message_deletes_without_error(either, clock, swept):
-    """Whether the row is still there or not."""
+    """Whether its row still exists or not."""
     queue = BoundQueue.create(either, MessageRetentionPeriod=60)
     message = received(queue, VisibilityTimeout=HOUR)
     clock.advance(60)
@@ -178,7 +178,7 @@ def test_a_handle_of_a_deleted_queue_of_the_same_name_is_refused(any_mode, clock
 
 @pytest.mark.rule("handle.10")
 def test_another_files_handle_was_never_issued(any_mode, open_sqs):
-    """Handles are signed with a secret of the file's."""
+    """Handles are signed with a secret of their file."""
     handle = received(BoundQueue.create(open_sqs("other.db")))["ReceiptHandle"]
     any_mode.send()
     with refused(any_mode.client, "ReceiptHandleIsInvalid", never_issued(handle)):
@@ -187,7 +187,7 @@ def test_another_files_handle_was_never_issued(any_mode, open_sqs):
 
 @pytest.mark.rule("handle.9", "error.5")
 @pytest.mark.parametrize("handle", GARBAGE)
-def test_garbage_is_no_handle(any_mode, handle):
+def test_a_made_up_handle_is_refused(any_mode, handle):
     with refused(any_mode.client, "ReceiptHandleIsInvalid", never_issued(handle)):
         any_mode.delete({"ReceiptHandle": handle})
     with refused(any_mode.client, "ReceiptHandleIsInvalid", never_issued(handle)):
@@ -195,8 +195,8 @@ def test_garbage_is_no_handle(any_mode, handle):
 
 
 @pytest.mark.rule("handle.10")
-def test_a_handle_altered_anywhere_is_no_handle(strict):
-    """One other character at any place; the message is untouched."""
+def test_a_handle_altered_anywhere_is_refused(strict):
+    """One other character at any place: the message is untouched."""
     handle = received(strict)["ReceiptHandle"]
     for place, character in enumerate(handle):
         altered = handle[:place] + ("B" if character != "B" else "C") + handle[place + 1 :]
@@ -310,7 +310,7 @@ def test_an_expired_handle_deletes_in_aws(lenient, clock):
 
 
 @pytest.mark.rule("handle.19")
-def test_an_expired_handles_change_is_without_effect_in_aws(lenient, clock):
+def test_an_expired_handle_does_not_change_the_timeout_in_aws(lenient, clock):
     message = received(lenient)
     clock.advance(30)
     assert without_metadata(lenient.change(message, 60)) == {}
@@ -340,7 +340,7 @@ def test_a_replaced_handle_acts_on_the_message_in_aws(lenient, clock):
 
 @pytest.mark.rule("handle.20")
 def test_a_replaced_handles_12_hours_count_from_the_latest_receive_in_aws(lenient, clock):
-    """Eleven hours after the first receive the message is received again: then there are 12 h anew."""
+    """Eleven hours after the first receive the message is received again. From then on there are 12 h again."""
     older = received(lenient)
     clock.advance(11 * HOUR)
     lenient.receive_one()
@@ -370,7 +370,7 @@ def test_a_handle_of_a_moved_message_does_nothing_in_aws(lenient, clock):
 
 
 def moved_to_dead_letters(queue, clock):
-    """Receive a message, let it be moved, and give back what was received."""
+    """Receive a message, let it be moved, and return the received message."""
     dead = BoundQueue.create(queue.client, "dead")
     queue.set(RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1})
     message = received(queue)

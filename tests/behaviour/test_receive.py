@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receiving: how many, which, in what order, with which attributes, and the limit of messages in flight."""
+"""Receiving: number, choice, order and attributes of the messages, and the limit of messages in flight."""
 
 import re
 
@@ -28,7 +28,7 @@ def string(value):
 
 @pytest.mark.rule("receive.7")
 def test_an_empty_queue_answers_without_the_key(queue):
-    """No error, and no empty list: `Messages` is absent."""
+    """Neither an error nor an empty list: `Messages` is absent."""
     assert without_metadata(queue.client.receive_message(QueueUrl=queue.url)) == {}
 
 
@@ -43,7 +43,7 @@ def test_a_plain_receive_brings_one_message_with_four_keys(queue):
 
 @pytest.mark.rule("receive.2")
 @pytest.mark.parametrize("number", [1, 2, 9, 10])
-def test_as_many_as_asked_for_if_there_are(queue, number):
+def test_a_receive_returns_the_requested_number_if_there_are_enough(queue, number):
     queue.send_all(*"abcdefghijkl")
     assert len(queue.receive(number)) == number
     assert len(queue.receive(10)) == min(10, 12 - number)
@@ -83,14 +83,14 @@ def test_an_attempt_id_needs_a_fifo_queue(queue):
 
 @pytest.mark.rule("receive.22")
 def test_messages_come_in_the_order_they_were_sent(queue):
-    """Best effort with SQS; here exact."""
+    """Best effort in SQS, exact here."""
     queue.send_all(*"abcdefghijklmnopqrstuvwxyz")
     assert "".join(queue.bodies() + queue.bodies() + queue.bodies()) == "abcdefghijklmnopqrstuvwxyz"
 
 
 @pytest.mark.rule("receive.23")
 def test_a_returned_message_keeps_its_place(queue, clock):
-    """The older one is received before those sent after it."""
+    """The older message is received before those sent after it."""
     queue.send("older")
     queue.receive_one(VisibilityTimeout=5)
     queue.send_all("newer", "newest")
@@ -114,11 +114,11 @@ def test_returned_messages_come_in_the_order_of_sending_however_their_timeouts_e
     assert queue.bodies() == ["a", "b", "c"]
 
 
-# What a receive tells of a message
+# The attributes of a received message
 
 
 @pytest.mark.rule("receive.9", "receive.10", "receive.15")
-def test_all_is_these_four_system_attributes_as_texts(queue, clock):
+def test_all_returns_these_four_system_attributes_as_texts(queue, clock):
     sent_at = clock.now_ms()
     queue.send()
     clock.advance(2)
@@ -134,7 +134,7 @@ def test_all_is_these_four_system_attributes_as_texts(queue, clock):
 @pytest.mark.rule("receive.10", "receive.11", "receive.12")
 @pytest.mark.parametrize("parameter", ["AttributeNames", "MessageSystemAttributeNames"])
 @pytest.mark.parametrize("name", sorted(SYSTEM_ATTRIBUTES))
-def test_a_system_attribute_comes_by_name_under_either_parameter(queue, parameter, name):
+def test_a_system_attribute_is_returned_by_name_under_either_parameter(queue, parameter, name):
     queue.send()
     [message] = queue.receive(**{"AttributeNames": [], parameter: [name]})
     assert set(message["Attributes"]) == {name}
@@ -150,7 +150,7 @@ def test_names_under_both_parameters_are_joined(queue):
 
 
 @pytest.mark.rule("receive.13")
-def test_a_system_attribute_the_message_has_not_is_left_out(queue):
+def test_a_system_attribute_that_the_message_lacks_is_left_out(queue):
     queue.send()
     names = ["SequenceNumber", "MessageGroupId", "AWSTraceHeader", "DeadLetterQueueSourceArn"]
     assert "Attributes" not in queue.receive_one(AttributeNames=names)
@@ -159,7 +159,7 @@ def test_a_system_attribute_the_message_has_not_is_left_out(queue):
 @pytest.mark.rule("receive.14")
 @pytest.mark.parametrize("name", ["Nothing", ".*", "*", "all", "senderid", "Policy"])
 def test_an_unknown_system_attribute_is_refused(queue, name):
-    """Also those of queues, and patterns."""
+    """Also attributes of queues, and patterns."""
     queue.send()
     with refused(queue.client, "InvalidAttributeName", f"Unknown Attribute {name}."):
         queue.receive(AttributeNames=["SenderId", name])
@@ -218,7 +218,7 @@ def test_the_digest_covers_the_attributes_returned(queue):
 
 @pytest.fixture
 def three_in_flight(monkeypatch, open_sqs):
-    """A queue where 3 messages in flight are the limit, in place of 120,000; 10 messages wait."""
+    """A queue with a limit of 3 messages in flight instead of 120,000. 10 messages wait."""
     monkeypatch.setitem(opening.LIMITS, "three", SQS._replace(standard_in_flight_count=3))
 
     def make(**options):
@@ -236,7 +236,7 @@ def test_the_limit_is_120000_in_flight_in_a_standard_queue():
 
 @pytest.mark.rule("receive.25")
 @pytest.mark.parametrize("compat", ["docs", "aws"])
-def test_near_the_limit_fewer_than_asked_for_are_returned(three_in_flight, compat):
+def test_near_the_limit_a_receive_returns_fewer_messages(three_in_flight, compat):
     queue = three_in_flight(compat=compat)
     assert queue.bodies(2) == ["a", "b"]
     assert queue.bodies(10) == ["c"]
@@ -268,7 +268,7 @@ def test_at_the_limit_a_queue_whose_other_messages_have_expired_is_empty(three_i
 
 @pytest.mark.rule("receive.27")
 def test_at_the_limit_a_long_poll_is_refused_too(three_in_flight):
-    """compat="docs": the API reference knows no exception."""
+    """compat="docs": the API reference has no exception."""
     queue = three_in_flight()
     queue.receive(3)
     with refused(queue.client, "OverLimit", TOO_MANY):
@@ -288,7 +288,7 @@ def test_at_the_limit_amazons_long_poll_ends_empty(three_in_flight, clock, backg
 
 @pytest.mark.rule("receive.30")
 @pytest.mark.parametrize("way", ["deleted", "given back", "timed out"])
-def test_what_leaves_flight_makes_room(three_in_flight, clock, way):
+def test_messages_that_leave_flight_make_room(three_in_flight, clock, way):
     queue = three_in_flight()
     messages = queue.receive(3)
     if way == "deleted":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a receive brings when hundreds stand in its way, or became visible at once."""
+"""Receives that must first get past hundreds of messages, or after hundreds became visible at once."""
 
 import pytest
 
@@ -8,7 +8,7 @@ import sqsqlite
 
 @pytest.fixture
 def native(tmp_path, clock):
-    """Without the limits that are Amazon's, so that one call sends or receives thousands."""
+    """Without Amazon's limits, so that one call sends or receives thousands."""
     with sqsqlite.connect(tmp_path / "native.db", clock=clock, limits="native", synchronous="OFF") as sqs:
         yield sqs
 
@@ -24,7 +24,7 @@ def fill(queue, count):
 
 
 def exhaust(source, dead, count, clock):
-    """The next receive of each is one too many."""
+    """Make the next receive of each exceed its count."""
     fill(source, count)
     for _ in range(0, count, 10):
         assert len(source.receive(10)) == 10
@@ -50,7 +50,7 @@ def test_a_receive_without_a_wait_gets_past_any_number_of_exhausted_messages(ser
 
 
 def lay_poison(clock, queue, dead, messages):
-    """Messages that have been received once, which is once too often."""
+    """Store messages that have been received once, which already exceeds their count."""
     queue.send_many(messages)
     received = [queue.receive(1_000, visibility_timeout=1) for _ in range(0, len(messages), 1_000)]
     assert sum(map(len, received)) == len(messages)
@@ -105,7 +105,7 @@ def test_a_receive_in_a_transaction_gets_past_them_too(native, clock, kind):
 
 @pytest.mark.parametrize("count", [110, 990])
 def test_messages_whose_timeouts_end_together_come_in_order_of_age(make_queue, clock, count):
-    """Those received last came back first in the order of their timeouts."""
+    """The messages received last have the earliest timeouts."""
     queue = make_queue()
     fill(queue, count)
     received = [message for _ in range(0, count, 10) for message in queue.receive(10, VisibilityTimeout=100)]
@@ -118,7 +118,7 @@ def test_messages_whose_timeouts_end_together_come_in_order_of_age(make_queue, c
 
 
 @pytest.mark.parametrize("group_id", [None, "tenant"])
-def test_without_amazons_limits_a_receive_brings_all_that_came_back(native, clock, group_id):
+def test_without_amazons_limits_a_receive_returns_all_returned_messages(native, clock, group_id):
     queue = native.create_queue("jobs")
     queue.send_many([{"body": str(number), "group_id": group_id} for number in range(300)])
     assert len(queue.receive(1_000, visibility_timeout=30)) == 300

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retention: a message vanishes at its age, whatever its state. Ages count from the send, to the millisecond."""
+"""Retention: a message expires at its age, in every state. Ages count from the send, to the millisecond."""
 
 import pytest
 
@@ -10,12 +10,12 @@ FOUR_DAYS = 345_600
 
 @pytest.fixture
 def short(make_queue):
-    """A queue that keeps messages for the shortest time there is."""
+    """A queue with the shortest possible retention."""
     return make_queue("short", MessageRetentionPeriod=60)
 
 
 @pytest.mark.rule("attribute.4", "retention.1")
-def test_a_message_is_kept_for_four_days_unless_said(queue, clock):
+def test_a_message_is_kept_for_four_days_by_default(queue, clock):
     queue.send("old")
     clock.advance(FOUR_DAYS, ms=-1)
     assert queue.bodies(VisibilityTimeout=0) == ["old"]
@@ -77,7 +77,7 @@ def test_younger_messages_stay(short, clock):
     assert short.bodies() == ["young"]
 
 
-def test_a_receive_passes_over_any_number_of_expired_messages(short, clock):
+def test_a_receive_skips_any_number_of_expired_messages(short, clock):
     """As if they had been swept before."""
     for _ in range(30):
         short.client.send_message_batch(
@@ -90,8 +90,8 @@ def test_a_receive_passes_over_any_number_of_expired_messages(short, clock):
     assert short.counts == (0, 2, 0)
 
 
-def test_a_receive_passes_over_expired_messages_between_others(make_queue, clock):
-    """Returned from flight, old ones stand among younger ones."""
+def test_a_receive_skips_expired_messages_between_others(make_queue, clock):
+    """Old messages that return from flight stand among younger ones."""
     queue = make_queue(MessageRetentionPeriod=60)
     queue.send_all("old", "older")
     queue.receive(2, VisibilityTimeout=59)
@@ -103,7 +103,7 @@ def test_a_receive_passes_over_expired_messages_between_others(make_queue, clock
 
 
 @pytest.mark.rule("retention.5")
-def test_a_shorter_retention_expires_what_is_stored(queue, clock):
+def test_a_shorter_retention_applies_to_stored_messages(queue, clock):
     queue.send("an hour old")
     clock.advance(3600)
     queue.send("fresh")
@@ -113,7 +113,7 @@ def test_a_shorter_retention_expires_what_is_stored(queue, clock):
 
 
 @pytest.mark.rule("retention.5")
-def test_a_longer_retention_keeps_what_is_stored(short, clock):
+def test_a_longer_retention_keeps_stored_messages(short, clock):
     short.send("kept")
     clock.advance(59)
     short.set(MessageRetentionPeriod=3600)
@@ -132,7 +132,7 @@ def test_receives_do_not_make_a_message_younger(short, clock):
     assert short.bodies() == []
 
 
-def test_retention_goes_on_while_no_client_is_open(open_sqs, clock):
+def test_retention_continues_while_no_client_is_open(open_sqs, clock):
     client = open_sqs()
     queue = BoundQueue.create(client, MessageRetentionPeriod=60)
     queue.send("old")

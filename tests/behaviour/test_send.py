@@ -109,7 +109,7 @@ def test_size_is_counted_in_bytes_of_utf8(make_queue):
 
 @pytest.mark.rule("send.14", "send.15", "send.16", "send.17")
 def test_names_types_and_values_of_attributes_count_towards_the_size(make_queue):
-    """The system's attributes don't."""
+    """The system attributes do not count."""
     queue = make_queue(MaximumMessageSize=1024)
     attributes = {
         "name": string("välue", ".label"),
@@ -176,7 +176,7 @@ ATTRIBUTES = {
 
 @pytest.mark.rule("metadata.1")
 def test_attributes_come_back_typed_and_exactly_as_sent(queue):
-    """Labels, raw bytes and the digits of a number too."""
+    """Also labels, raw bytes and the digits of a number."""
     attributes = {
         **ATTRIBUTES,
         "precise": number("0012.3400e+2", ".float"),
@@ -201,7 +201,7 @@ def test_attributes_come_back_typed_and_exactly_as_sent(queue):
     ],
 )
 def test_digests_of_attributes_are_sqss(queue, attributes, digest):
-    """Known vectors; the order they were given in does not matter."""
+    """Known vectors. The order of the attributes does not matter."""
     assert queue.send(MessageAttributes=attributes)["MD5OfMessageAttributes"] == digest
     received = queue.receive_one(MessageAttributeNames=["All"])
     assert received["MD5OfMessageAttributes"] == digest
@@ -318,14 +318,14 @@ def test_numbers_have_38_digits_and_a_magnitude_up_to_1e126(queue, value):
     "value",
     ["x", "1x", "0x1", "1,5", "--1", "NaN", "Infinity", "1e127", "1e-129", "9" * 39, "1_000", "٣", " 1"],
 )
-def test_what_is_no_number_is_refused(queue, value):
+def test_an_invalid_number_is_refused(queue, value):
     with refused(queue.client, INVALID, "Can't cast the value of message (user) attribute 'n' to a number."):
         queue.send(MessageAttributes={"n": number(value)})
 
 
 @pytest.mark.rule("metadata.32")
 def test_list_values_are_not_implemented(queue):
-    """By SQS neither."""
+    """SQS does not implement them either."""
     with refused(queue.client, "UnsupportedOperation", re.compile("list values are not supported")):
         queue.send(MessageAttributes={"a": {**string("x"), "StringListValues": ["x"]}})
 
@@ -335,7 +335,7 @@ def test_list_values_are_not_implemented(queue):
 
 @pytest.mark.rule("fair.1")
 def test_a_group_on_a_standard_queue_is_a_tenant_and_comes_back(queue):
-    """No order, no sequence number, no deduplication follow from it."""
+    """It implies no order, no sequence number and no deduplication."""
     answer = queue.send("a", MessageGroupId="tenant!~")
     assert "SequenceNumber" not in answer
     queue.send("a", MessageGroupId="tenant!~")

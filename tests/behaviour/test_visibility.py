@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The visibility timeout: who sets it, from when it counts, what is remembered."""
+"""The visibility timeout: who sets it, its start, and its effect on later receives."""
 
 import pytest
 
@@ -10,7 +10,7 @@ TWELVE_HOURS = 43_200
 
 
 def hidden_for(queue, clock, seconds):
-    """The message is hidden until `seconds` from now, to the millisecond, and visible then; it is not received."""
+    """Assert that the message is hidden for `seconds`, to the millisecond, and visible then. It is not received."""
     clock.advance(seconds, ms=-1)
     assert queue.counts[0] == 0
     clock.advance(ms=1)
@@ -31,7 +31,7 @@ def test_a_received_message_is_hidden_from_everybody_for_30_seconds(queue, clock
 
 @pytest.mark.rule("receive.16", "receive.31", "visibility.6")
 def test_a_message_that_is_not_deleted_comes_back_again_and_again(queue, clock):
-    """Without a RedrivePolicy for ever: nothing is lost by a consumer that fails."""
+    """Without a RedrivePolicy for ever: a failing consumer loses no message."""
     sent = queue.send("hello")
     for count in range(1, 50):
         message = queue.receive_one()
@@ -62,7 +62,7 @@ def test_consumers_at_the_same_time_never_get_the_same_message(queue, background
 
 @pytest.mark.rule("visibility.1")
 def test_the_clock_starts_when_the_message_is_returned(queue, clock):
-    """Not when it was sent."""
+    """It does not start when the message was sent."""
     queue.send()
     clock.advance(1000)
     queue.receive_one()
@@ -98,7 +98,7 @@ def test_a_receive_sets_the_timeout_of_its_own_messages(queue, clock, timeout):
 
 @pytest.mark.rule("visibility.4")
 def test_a_receives_timeout_of_0_returns_the_message_and_leaves_it_visible(queue):
-    """The receive counts."""
+    """The receive still counts."""
     queue.send("hello")
     first = queue.receive_one(VisibilityTimeout=0)
     assert queue.counts == (1, 0, 0)
@@ -119,7 +119,7 @@ def test_a_queues_new_timeout_is_for_later_receives_only(queue, clock):
 
 
 @pytest.mark.rule("visibility.5")
-def test_a_queues_shorter_timeout_does_not_free_what_is_in_flight(make_queue, clock):
+def test_a_queues_shorter_timeout_does_not_free_messages_in_flight(make_queue, clock):
     queue = make_queue(VisibilityTimeout=300)
     queue.send("held")
     queue.receive_one()
@@ -193,7 +193,7 @@ def test_a_heartbeat_keeps_a_message_for_as_long_as_it_beats(queue, clock):
 @pytest.mark.rule("visibility.11")
 @pytest.mark.parametrize("timeout", [-1, 43_201])
 def test_a_timeout_is_0_to_43200_seconds(queue, timeout):
-    """Refused, not clipped: the message keeps what it had."""
+    """Refused, not clipped: the message keeps its timeout."""
     queue.send()
     message = queue.receive_one()
     with refused(queue.client, INVALID, out_of_range("VisibilityTimeout", timeout, 0, 43_200)):
@@ -238,7 +238,7 @@ def test_extensions_add_up_to_12_hours(queue, clock):
 
 @pytest.mark.rule("visibility.13", "visibility.14")
 def test_the_12_hours_begin_anew_with_the_next_receive(queue, clock):
-    """Not with the send."""
+    """They do not begin with the send."""
     queue.send()
     clock.advance(3600)
     queue.receive_one(VisibilityTimeout=TWELVE_HOURS)
@@ -248,7 +248,7 @@ def test_the_12_hours_begin_anew_with_the_next_receive(queue, clock):
 
 
 @pytest.mark.rule("visibility.15")
-def test_a_change_counts_no_receive(queue, clock):
+def test_a_change_does_not_count_as_a_receive(queue, clock):
     queue.send()
     message = queue.receive_one()
     queue.change(message, 60)
