@@ -17,7 +17,7 @@ def clock():
 
 @pytest.fixture
 def sqs(path, clock):
-    """A file with the application's table of orders beside the queues'."""
+    """A file with the application's table of orders in addition to the queues."""
     with sqsqlite.connect(lay(path), clock=clock) as opened:
         with opened.transaction() as connection:
             connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT NOT NULL)")

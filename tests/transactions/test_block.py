@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens within `with sqs.transaction()` beside plain statements."""
+"""Events within `with sqs.transaction()` other than plain statements."""
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +28,8 @@ def sqs(tmp_path):
     ],
     ids=["commit", "rollback", "close", "executescript", "with"],
 )
-def test_connection_of_a_block_does_not_end_it(sqs, queue, end):
-    """The block keeps what it promises: all of it, or nothing when it raises."""
+def test_the_connection_of_a_block_cannot_end_the_block(sqs, queue, end):
+    """The block keeps its promise: all of it, or nothing when it raises."""
     with pytest.raises(errors.StoreError, match="the block commits"), sqs.transaction() as connection:  # noqa: PT012
         queue.send("before")
         end(connection)
@@ -61,7 +61,7 @@ def test_connection_closed_in_a_block_is_not_lent_twice(sqs, queue):
 
 
 def test_block_left_in_another_thread_is_rolled_back(sqs, queue):
-    """As a web framework may do with a dependency that yields; and neither thread is stuck with it."""
+    """A web framework may do that with a dependency that yields. Neither thread is stuck with the block."""
     with ThreadPoolExecutor(1) as entering, ThreadPoolExecutor(1) as leaving:
         block = sqs.transaction()
         entering.submit(block.__enter__).result()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cursors on the application's connections end with their transaction, whatever still refers to them."""
+"""Cursors on the application's connections end with their transaction, even while references to them exist."""
 
 import contextlib
 
@@ -22,7 +22,7 @@ def sqs(tmp_path):
 
 
 def relay(sqs):
-    """Reads the first of many rows in a block, as an outbox relay does; gives what still refers to the cursor."""
+    """Read the first of many rows in a block, as an outbox relay does. Returns the references to the cursor."""
     with sqs.transaction() as connection:
         rows = connection.execute(NUMBERS)
         next(rows)
@@ -54,7 +54,7 @@ def test_unread_cursor_does_not_keep_sqlalchemy_from_connecting(sqs, queue):
     del held
 
 
-def test_unread_cursor_of_a_block_that_raised(sqs, queue):
+def test_unread_cursor_of_a_failed_block_does_not_hold_the_wal(sqs, queue):
     held = []
     with contextlib.suppress(KeyError), sqs.transaction() as connection:
         for row in (rows := connection.execute(NUMBERS)):
@@ -80,7 +80,7 @@ def test_unread_result_of_sqlalchemy_ends_with_its_transaction(sqs, queue, engin
     del result
 
 
-def test_raw_cursor_held_under_sqlalchemy(sqs, queue):
+def test_raw_cursor_under_sqlalchemy_ends_with_its_transaction(sqs, queue):
     with sqs.engine.begin() as connection:
         held = connection.connection.cursor()
         held.execute(NUMBERS)
@@ -115,7 +115,7 @@ def test_cursor_used_after_its_block_is_refused(sqs, queue, use):
 
 
 def test_loop_that_leaves_its_block_is_refused_and_not_ended_early(sqs, queue):
-    """A row too few would look like the end of the rows."""
+    """A missing row would look like the end of the rows."""
 
     def rows():
         with sqs.transaction() as connection:
@@ -137,7 +137,7 @@ def test_loop_that_leaves_its_block_is_refused_and_not_ended_early(sqs, queue):
     ids=["execute", "executemany", "executescript", "cursor"],
 )
 def test_connection_used_after_its_block_is_refused(sqs, queue, use):
-    """It would be in no transaction, and past the turn."""
+    """It would run in no transaction, and without the turn."""
     with sqs.transaction() as connection:
         pass
     with pytest.raises(errors.StoreError, match="after its end"):
@@ -177,7 +177,7 @@ def test_cursor_of_the_applications_own_class_ends_too(sqs, queue):
     assert wal_begins_again(sqs)
 
 
-def test_many_held_cursors(sqs, queue):
+def test_many_unread_cursors_end_with_their_transaction(sqs, queue):
     with sqs.transaction() as connection:
         held = [connection.execute(NUMBERS) for _ in range(500)]
         assert [cursor.fetchone()[0] for cursor in held] == [1] * 500

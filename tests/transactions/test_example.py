@@ -55,7 +55,7 @@ def test_too_few_arguments_get_a_line_of_usage(arguments):
 
 
 @pytest.mark.slow
-def test_killed_between_order_and_message_it_leaves_neither(path):
+def test_a_kill_between_order_and_message_leaves_neither(path):
     run(path, "lamp")
     with Program(PLACE_AND_DIE, path) as program, pytest.raises(AssertionError, match="not another line"):
         program.hear()
@@ -76,8 +76,8 @@ def test_rolled_back_order_announces_nothing(path, example):
         assert rows(sqs, ORDERS) == []
 
 
-def test_an_order_that_another_process_has_shipped_is_left_to_it(path, example, capsys, monkeypatch):
-    """The visibility timeout ends in the midst of the work, and another process ships the order."""
+def test_an_order_shipped_by_another_process_is_not_shipped_again(path, example, capsys, monkeypatch):
+    """The visibility timeout ends during the work, and another process ships the order."""
     clock = sqsqlite.ManualClock()
     with sqsqlite.connect(path, clock=clock) as sqs:
         with sqs.engine.begin() as connection:

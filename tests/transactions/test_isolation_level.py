@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLAlchemy's isolation levels: without a transaction there is nothing for rows and messages to share."""
+"""SQLAlchemy's isolation levels: without a transaction, rows and messages cannot share one."""
 
 import pytest
 from sqlalchemy import text
@@ -52,8 +52,8 @@ engines = pytest.mark.parametrize("name", ["engine", "read_engine"])
 @ways
 @engines
 @pytest.mark.parametrize("level", ["AUTOCOMMIT", "autocommit"])
-def test_autocommit_is_refused_where_it_is_asked_for(sqs, queue, ask, name, level):
-    """Rows were accepted and dropped at the end, and the turn was held meanwhile."""
+def test_autocommit_is_refused_at_once(sqs, queue, ask, name, level):
+    """Otherwise rows would be accepted and dropped at the end, while the turn is held."""
     with pytest.raises(errors.StoreError, match="an AUTOCOMMIT connection has no transaction"):
         ask(getattr(sqs, name), level)
     queue.send("the turn is free")
@@ -66,7 +66,7 @@ def test_autocommit_is_refused_where_it_is_asked_for(sqs, queue, ask, name, leve
 @ways
 @pytest.mark.parametrize("level", ["SERIALIZABLE", "READ UNCOMMITTED", "read_uncommitted"])
 def test_other_levels_work(sqs, queue, ask, level):
-    """SQLite's transactions are serializable whatever the level."""
+    """SQLite's transactions are serializable at every level."""
     with ask(sqs.engine, level) as connection:
         connection.execute(text("INSERT INTO jobs VALUES ('paint')"))
         queue.send("hi", connection=connection)
@@ -81,7 +81,7 @@ def test_other_levels_work(sqs, queue, ask, level):
         assert connection.execute("PRAGMA read_uncommitted").fetchone() == (0,)
 
 
-def test_level_that_sqlite_has_not_is_refused_by_sqlalchemy(sqs, queue):
+def test_level_unknown_to_sqlite_is_refused_by_sqlalchemy(sqs, queue):
     with pytest.raises(ArgumentError, match="REPEATABLE READ"):
         ask_engine(sqs.engine, "REPEATABLE READ")
     queue.send("hi")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL around a transaction: the order and its message are both there afterwards, or neither is."""
+"""SIGKILL around a transaction: afterwards the order and its message both exist, or neither does."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import sqsqlite
 from tests.store.inspection import assert_whole, bodies, rows
 from tests.store.processes import Program
 
-# Stops at each place it is told of, says so, and goes on when told; killed there, it never does.
+# Stops at each place given, prints its name, and continues when told to. If it is killed there, it never continues.
 PLACE_ORDER = """
 import sqsqlite
 from sqlalchemy import text
@@ -69,7 +69,7 @@ def shop(path):
         ("after the commit", True),
     ],
 )
-def test_killed_while_placing_an_order(shop, place, kept):
+def test_a_kill_while_an_order_is_placed_leaves_all_or_nothing(shop, place, kept):
     with Program(PLACE_ORDER, shop, place) as program:
         assert program.hear() == place
         program.kill()
@@ -83,8 +83,8 @@ def test_killed_while_placing_an_order(shop, place, kept):
     ("place", "kept"),
     [("between row and delete", False), ("before the commit", False), ("after the commit", True)],
 )
-def test_killed_while_shipping_an_order(shop, place, kept):
-    """Not shipped: the message returns when its visibility timeout ends. Shipped: it is gone."""
+def test_a_kill_while_an_order_is_shipped_leaves_all_or_nothing(shop, place, kept):
+    """If it was not shipped, the message returns when its visibility timeout ends. If it was shipped, it is gone."""
     with sqsqlite.connect(shop) as sqs:
         sqs.queue("orders").send("lamp ordered")
     with Program(SHIP_ORDER, shop, place) as program:
@@ -100,8 +100,8 @@ def test_killed_while_shipping_an_order(shop, place, kept):
         )
 
 
-def test_survivor_goes_on_at_once(shop):
-    """It waits for the turn that the killed process holds, and gets it with the kill."""
+def test_survivor_of_a_kill_continues_at_once(shop):
+    """It waits for the turn of the killed process, and gets it with the kill."""
     with sqsqlite.connect(shop) as sqs:
         queue = sqs.queue("orders")
         for _ in range(5):

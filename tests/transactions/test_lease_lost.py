@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside a transaction of the caller's a settle succeeds only if it settles: the rows of a late worker roll back."""
+"""In a caller's transaction a settle either settles or raises, so the rows of a late worker are rolled back."""
 
 import pickle
 
@@ -37,7 +37,7 @@ def sqs(path, clock, compat):
 
 @pytest.fixture(params=["standard", "fifo"])
 def queue(request, sqs):
-    """With a dead-letter queue behind it, where the third receive finds a message."""
+    """A queue with a dead-letter queue, whose third receive returns a message."""
     fifo = request.param == "fifo"
     ending = ".fifo" if fifo else ""
     failed = sqs.create_queue(f"failed{ending}", fifo=fifo)
@@ -86,7 +86,7 @@ def moved(queue, clock):
 
 
 def redriven(queue, clock):
-    """What comes back by a redrive is a new message: the old handle's is gone."""
+    """A redriven message is a new one, so the old handle's message is gone."""
     moved(queue, clock)
     task = sqsqlite.Queue(queue._store, queue.name.replace("work", "failed")).start_move_task()
     assert task.wait(timeout=60).moved_count == 1
@@ -207,7 +207,7 @@ def test_late_batch_fails_in_its_answer_and_the_block_does_not_commit(
     assert caught.value.reason == reason
     assert rows(sqs, RESULTS) == []
 
-    with sqs.transaction() as connection:  # the same by one who looks
+    with sqs.transaction() as connection:  # the same by a caller that checks the answer
         answer = batch()
         [failure] = sqs.accept_unsettled()
         assert (failure.reason, failure.query_code) == (reason, answer["Failed"][0]["Code"])
@@ -244,7 +244,7 @@ def test_accepting_covers_what_failed_so_far(sqs, queue, clock):
         sqs.accept_unsettled()
 
 
-def test_caught_in_the_block_the_caller_decides(sqs, queue, clock):
+def test_the_caller_may_catch_a_late_settle_and_commit(sqs, queue, clock):
     message = receive_one(queue)
     gone(queue, clock)
     with sqs.transaction() as connection:
@@ -256,7 +256,7 @@ def test_caught_in_the_block_the_caller_decides(sqs, queue, clock):
 
 
 @pytest.mark.parametrize(("lose", "reason"), LATE)
-def test_missing_ok_forgives_gone_alone(sqs, queue, clock, lose, reason):
+def test_missing_ok_ignores_missing_messages_alone(sqs, queue, clock, lose, reason):
     message = receive_one(queue)
     lose(queue, clock)
     for settle in (message.delete, lambda **options: queue.delete_many([message], **options)):
@@ -270,7 +270,7 @@ def test_missing_ok_forgives_gone_alone(sqs, queue, clock, lose, reason):
     assert rows(sqs, RESULTS) == [("known to be done",)] * (2 if reason == "gone" else 0)
 
 
-def test_the_running_lease_settles(sqs, queue, clock):
+def test_a_message_settles_during_its_lease(sqs, queue, clock):
     first, second, third = (receive_one(queue, body) for body in ("a", "b", "c"))
     with sqs.transaction() as connection:
         first.change_visibility(60)
@@ -295,7 +295,7 @@ def test_second_delete_in_one_block_finds_the_message_gone(sqs, queue):
 
 
 def test_block_repeated_after_its_commit_held_raises(sqs, queue):
-    """After CommitInDoubt the same worker tries again: gone means that its own commit held."""
+    """After CommitInDoubt the same worker tries again: a gone message proves that its own commit succeeded."""
     message = receive_one(queue)
 
     def work():
@@ -335,7 +335,7 @@ def test_delete_many_deletes_all_or_none(sqs, queue, clock, compat):
 
 
 def test_delete_many_outside_a_transaction_is_sqs_s_delete(sqs, queue, clock):
-    """Gone is no error, and there is no limit of ten."""
+    """A missing message is not an error, and the limit of ten does not apply."""
     first = receive_one(queue, "first")
     first.delete()
     others = [receive_one(queue, f"m{number}") for number in range(25)]
@@ -345,7 +345,7 @@ def test_delete_many_outside_a_transaction_is_sqs_s_delete(sqs, queue, clock):
     assert_whole(sqs)
 
 
-def test_delete_many_refuses_what_is_no_message(sqs, queue):
+def test_delete_many_refuses_other_objects_than_messages(sqs, queue):
     message = receive_one(queue)
     with pytest.raises(TypeError, match="iterable"):
         queue.delete_many(message)
@@ -360,18 +360,18 @@ def test_delete_many_refuses_what_is_no_message(sqs, queue):
     assert len(queue) == 1
 
 
-def test_beyond_its_retention_a_held_message_is_deleted_all_the_same(sqs, clock):
+def test_an_expired_message_can_be_deleted_during_its_lease(sqs, clock):
     queue = sqs.create_queue("short", message_retention_period=60, visibility_timeout=600)
     one, two = receive_one(queue, "one"), receive_one(queue, "two")
     with sqs.transaction():
-        clock.advance(seconds=61)  # in the block: before it, upkeep may have swept them away
+        clock.advance(seconds=61)  # In the block: before it, upkeep may have swept the messages away.
         one.delete()
         queue.delete_many([two])
     assert bodies(queue) == []
     assert_whole(sqs)
 
 
-def test_outside_a_transaction_nothing_is_stricter(sqs, queue, clock, compat):
+def test_outside_a_transaction_settles_are_as_lenient_as_sqs(sqs, queue, clock, compat):
     message = receive_one(queue)
     gone(queue, clock)
     message.delete()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite rolls a transaction back with some errors, which the application may catch: nothing goes on by itself then."""
+"""Some errors make SQLite roll a transaction back.
+
+If the application catches one, nothing continues without a transaction.
+"""
 
 import contextlib
 
@@ -27,7 +30,7 @@ def conflict(connection):
 
 
 def out_of_time(connection):
-    """A time limit, as applications set one."""
+    """A time limit, as applications set it."""
     connection.set_progress_handler(lambda: 1, 10)
     try:
         connection.execute(
@@ -50,7 +53,7 @@ def out_of_time(connection):
     ],
     ids=["execute", "cursor", "executemany", "blob", "nothing"],
 )
-def test_a_block_that_was_rolled_back_within_does_not_go_on(sqs, queue, fail, go_on):
+def test_a_block_that_sqlite_rolled_back_does_not_continue(sqs, queue, fail, go_on):
     queue.send("work")
     [message] = queue.receive()
     with pytest.raises(StoreError, match="ended already"), sqs.transaction() as connection:  # noqa: PT012
@@ -65,7 +68,7 @@ def test_a_block_that_was_rolled_back_within_does_not_go_on(sqs, queue, fail, go
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_an_engine_s_transaction_that_was_rolled_back_within_does_not_commit(sqs, queue, goes_on):
+def test_an_engines_transaction_that_sqlite_rolled_back_does_not_commit(sqs, queue, goes_on):
     queue.send("work")
     [message] = queue.receive()
     with pytest.raises(StoreError, match="ended already"), sqs.engine.begin() as connection:  # noqa: PT012
@@ -76,7 +79,7 @@ def test_an_engine_s_transaction_that_was_rolled_back_within_does_not_commit(sqs
             connection.execute(text(OTHER))
     assert rows(sqs, COUNT) == [(1,)]
     assert len(queue) == 1
-    with sqs.engine.begin() as connection:  # the turn was left
+    with sqs.engine.begin() as connection:  # the turn was released
         connection.execute(text(OTHER))
         message.delete(connection=connection)
     assert len(queue) == 0

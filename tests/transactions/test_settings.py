@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the application sets on its connection serves its own statements: not the queue's, nor whoever comes next."""
+"""The application's settings of its connection affect its own statements, not the queue's, and no later user's."""
 
 import sqlite3
 
@@ -21,7 +21,7 @@ def sqs(tmp_path):
 
 
 def use_everything(sqs, queue):
-    """Every kind of call: writes, reads, refusals."""
+    """Make every kind of call: writes, reads, refusals."""
     sqs.create_queue("more.fifo", fifo=True).send("in order", group_id="g", deduplication_id="d")
     queue.send_many(["a", "b", "c", {"body": "d", "attributes": {"n": 1}}])
     received = queue.receive(max_messages=3)
@@ -95,7 +95,7 @@ def test_settings_serve_the_applications_statements_around_the_queues(sqs, queue
 
 
 def test_isolation_level_has_no_effect(sqs, queue):
-    """The driver would begin and commit by itself."""
+    """Otherwise the driver would begin and commit by itself."""
     with sqs.transaction() as connection:
         connection.isolation_level = "EXCLUSIVE"
         connection.execute("CREATE TABLE more (id INTEGER)")
@@ -109,7 +109,7 @@ def test_isolation_level_has_no_effect(sqs, queue):
 
 
 def test_autocommit_attribute_is_refused(sqs, queue):
-    """Since Python 3.12 setting it ends the transaction."""
+    """Since Python 3.12 a change of it ends the transaction."""
     with pytest.raises(errors.StoreError, match="autocommit"), sqs.transaction() as connection:  # noqa: PT012
         queue.send("undone")
         connection.autocommit = True
@@ -145,7 +145,7 @@ def test_pragma_does_not_outlive_its_connection(sqs, queue, name, engine):
 
 
 def test_commit_is_synced_although_a_listener_lowered_the_level(sqs, queue):
-    """What a send answers must hold, whatever the application thinks of its own rows."""
+    """The answer to a send must hold, whatever durability the application wants for its own rows."""
     event.listen(sqs.engine, "connect", lambda raw, _: raw.execute("PRAGMA synchronous = OFF"))
     for _ in range(2):
         with sqs.engine.connect() as connection:
@@ -223,8 +223,8 @@ def test_connection_is_kept_when_nothing_was_left_on_it(sqs, queue):
     assert len(seen) == 1
 
 
-def test_foreign_keys_are_as_sqlite_has_them_for_the_application(tmp_path):
-    """Off, unless it says otherwise: turned on, its inserts would be refused and its rows cascade away."""
+def test_foreign_keys_keep_sqlites_default_for_the_application(tmp_path):
+    """Off by default: turned on, they would refuse the application's inserts and delete its rows in cascades."""
     path = tmp_path / "shop.db"
     shop = dbapi.connect(str(path))
     shop.executescript(

@@ -27,7 +27,7 @@ class Order(Base):
 
 
 class Changed(Exception):
-    """The application's own reason to give up."""
+    """The application raises this to give up."""
 
 
 def place_by_connection(connection, item):
@@ -41,7 +41,7 @@ def place_by_session(session, item):
 
 @pytest.fixture(params=["Connection", "Session"])
 def begin(request, sqs):
-    """Begins a transaction either way; gives the caller and a function that stores an order."""
+    """Begin a transaction in either way. Returns the caller and a function that stores an order."""
     if request.param == "Connection":
         return sqs.engine.begin, place_by_connection
     return Session(sqs.engine).begin, place_by_session
@@ -49,7 +49,7 @@ def begin(request, sqs):
 
 @pytest.fixture(params=[True, False], ids=["commit", "rollback"])
 def transact(request, begin):
-    """Runs a function in a transaction that commits, or rolls back; tells which."""
+    """Run a function in a transaction that commits or rolls back. Returns which."""
     start, place = begin
 
     def run(work):
@@ -121,7 +121,7 @@ def test_change_visibility(sqs, queue, transact, clock):
     assert_whole(sqs)
 
 
-def test_nested_transaction_takes_its_messages_back_alone(sqs, queue):
+def test_nested_transaction_rolls_back_its_own_messages_alone(sqs, queue):
     """begin_nested: a savepoint of SQLAlchemy's."""
     with sqs.engine.begin() as connection:
         queue.send("outer", connection=connection)
@@ -164,7 +164,7 @@ def test_one_connection_carries_many_transactions(sqs, queue):
     assert_whole(sqs)
 
 
-def test_commit_wakes_those_who_wait(sqs, queue, clock):
+def test_commit_wakes_waiting_receives(sqs, queue, clock):
     waiting = Task(queue.receive, 1, 20)
     clock.until_waiting()
     with sqs.engine.begin() as connection:
@@ -175,7 +175,7 @@ def test_commit_wakes_those_who_wait(sqs, queue, clock):
 
 
 def test_send_outside_the_open_transaction_is_refused_at_once(sqs, queue):
-    """Forgotten `connection=`: it would wait for its own thread."""
+    """A forgotten `connection=`: the send would wait for its own thread."""
     started = time.monotonic()
     with sqs.engine.begin() as connection:
         queue.send("inside", connection=connection)
@@ -185,7 +185,7 @@ def test_send_outside_the_open_transaction_is_refused_at_once(sqs, queue):
     assert bodies(queue) == ["inside"]
 
 
-def test_statement_that_fails_leaves_the_choice_to_the_application(sqs, queue):
+def test_the_application_decides_after_a_failed_statement(sqs, queue):
     with sqs.engine.begin() as connection:
         queue.send("kept", connection=connection)
         with pytest.raises(DBAPIError, match="NOT NULL"):
@@ -240,7 +240,7 @@ def test_connection_lent_for_reading_can_write_again_by_the_engine(sqs, queue):
     assert len(rows(sqs, ITEMS)) == 6
 
 
-def test_session_dropped_without_an_end_gives_the_turn_back(sqs, queue):
+def test_session_dropped_without_an_end_releases_the_turn(sqs, queue):
     session = Session(sqs.engine)
     queue.send("never", connection=session)
     session.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of asyncio share a thread: a block belongs to the task that began it."""
+"""asyncio's tasks share a thread: a block belongs to the task that began it."""
 
 import asyncio
 
@@ -16,11 +16,11 @@ def sqs(tmp_path):
 
 
 class Changed(Exception):
-    """The application's own reason to give up."""
+    """The application raises this to give up."""
 
 
 async def meanwhile(sqs, queue, other, *, fails=False, begin=None):
-    """Hold a block open across an await, in which another task calls `other`; gives what came of it."""
+    """Hold a block open across an await, in which another task calls `other`. Returns the outcome of that call."""
     begun, done = asyncio.Event(), asyncio.Event()
 
     async def holder():
@@ -55,7 +55,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_task_does_not_join_the_block(sqs, queue, name):
-    """Its acknowledged send would be rolled back with a block that it knows nothing of."""
+    """Its acknowledged send would be rolled back with a block of another task."""
     queue.send("to delete")
     [message] = queue.receive()
     sqs.handle = message.receipt_handle
@@ -68,7 +68,7 @@ def test_another_task_does_not_join_the_block(sqs, queue, name):
 
 
 def test_refused_send_is_not_lost_with_the_block(sqs, queue):
-    """The task was told, and can repeat it."""
+    """The task gets the error, and can repeat the send."""
 
     async def main():
         with pytest.raises(errors.TransactionInProgress):
@@ -96,7 +96,7 @@ def test_child_task_is_another_task(sqs, queue):
     assert [message.body for message in queue.peek()] == ["in the block", "the child's"]
 
 
-def test_callback_of_the_loop_is_no_part_of_the_block(sqs, queue):
+def test_callback_of_the_loop_does_not_join_the_block(sqs, queue):
     async def main():
         loop = asyncio.get_running_loop()
         refused = loop.create_future()
@@ -115,7 +115,7 @@ def test_callback_of_the_loop_is_no_part_of_the_block(sqs, queue):
     assert len(queue) == 0
 
 
-def test_another_task_reads_what_is_committed(sqs, queue):
+def test_another_task_reads_committed_data(sqs, queue):
     queue.send("committed")
 
     def read():
@@ -126,7 +126,7 @@ def test_another_task_reads_what_is_committed(sqs, queue):
 
 
 def test_another_task_is_refused_while_an_engine_writes(sqs, queue):
-    """`connection=` names the transaction, so nothing joins by accident there."""
+    """With `connection=` the transaction is named, so nothing joins it by accident."""
     with pytest.raises(errors.TransactionInProgress):
         asyncio.run(meanwhile_engine(sqs, queue))
     assert [message.body for message in queue.peek()] == ["with the rows"]
@@ -145,7 +145,7 @@ async def meanwhile_engine(sqs, queue):
 
 
 def test_another_task_may_send_by_a_thread(sqs, queue):
-    """It waits for the block there, and the loop goes on."""
+    """The call waits for the block there, and the loop continues."""
 
     async def main():
         with sqs.transaction():
@@ -158,8 +158,8 @@ def test_another_task_may_send_by_a_thread(sqs, queue):
     assert [message.body for message in queue.peek()] == ["in the block", "another's"]
 
 
-def test_loop_that_runs_within_a_block_is_part_of_it(sqs, queue):
-    """Begun outside of any task: whatever runs meanwhile on the thread was called by the block."""
+def test_event_loop_that_runs_within_a_block_joins_it(sqs, queue):
+    """The block began outside of any task: it called everything that runs meanwhile on the thread."""
 
     async def main():
         queue.send("from a task")
@@ -208,7 +208,7 @@ def test_task_of_trio_does_not_join_anothers_block(sqs, queue):
 
 
 def test_body_of_a_loop_joins_the_block_of_its_generator(sqs, queue):
-    """As documented: there is no telling the two apart; a loop that is left early rolls back."""
+    """As documented: the two cannot be told apart. A loop that is left early rolls back."""
 
     def numbers():
         with sqs.transaction():

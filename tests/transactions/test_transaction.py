@@ -19,7 +19,7 @@ ITEMS = "SELECT item FROM orders ORDER BY id"
 
 
 class Changed(Exception):
-    """The application's own reason to give up."""
+    """The application raises this to give up."""
 
 
 def place(connection, item):
@@ -35,7 +35,7 @@ def test_commit_keeps_the_row_and_the_message(sqs, queue):
     assert_whole(sqs)
 
 
-def test_exception_leaves_neither(sqs, queue):
+def test_exception_leaves_neither_row_nor_message(sqs, queue):
     queue.send("from before")
     with pytest.raises(Changed), sqs.transaction() as connection:  # noqa: PT012 - the block is the subject
         place(connection, "lamp")
@@ -47,7 +47,7 @@ def test_exception_leaves_neither(sqs, queue):
     assert bodies(queue) == ["from before"]
 
 
-def test_nothing_is_seen_by_others_before_the_commit(sqs, queue):
+def test_others_see_nothing_before_the_commit(sqs, queue):
     with sqs.transaction() as connection:
         place(connection, "lamp")
         queue.send("lamp ordered")
@@ -58,7 +58,7 @@ def test_nothing_is_seen_by_others_before_the_commit(sqs, queue):
 
 
 def test_receive_and_delete_join(sqs, queue):
-    """A rolled-back receive was none: the message is there for the next, its count untouched."""
+    """A rolled-back receive did not happen: the next receive gets the message, with its count unchanged."""
     queue.send("work")
     with pytest.raises(Changed), sqs.transaction() as connection:  # noqa: PT012
         [message] = queue.receive()
@@ -76,7 +76,7 @@ def test_receive_and_delete_join(sqs, queue):
     assert_whole(sqs)
 
 
-def test_message_sent_and_received_within_is_gone_with_the_rollback(sqs, queue):
+def test_message_sent_and_received_in_a_transaction_is_gone_after_the_rollback(sqs, queue):
     with pytest.raises(Changed), sqs.transaction():  # noqa: PT012
         queue.send("both")
         [message] = queue.receive()
@@ -87,14 +87,14 @@ def test_message_sent_and_received_within_is_gone_with_the_rollback(sqs, queue):
     assert_whole(sqs)
 
 
-def test_receive_within_does_not_wait(sqs, queue):
-    """Nobody could send meanwhile: the clock stands still and the call returns."""
+def test_receive_in_a_transaction_does_not_wait(sqs, queue):
+    """No other thread could send meanwhile: the clock stands still and the call returns."""
     with sqs.transaction():
         assert queue.receive(wait=20) == []
 
 
-def test_refusal_within_leaves_the_transaction_usable(sqs, queue, clock):
-    """All of an operation or nothing of it; what came before and after is kept."""
+def test_refusal_in_a_transaction_leaves_it_usable(sqs, queue, clock):
+    """The whole operation is done or nothing of it. Earlier and later operations are kept."""
     queue.send("old")
     [old] = queue.receive(visibility_timeout=30)
     clock.advance(seconds=31)
@@ -129,7 +129,7 @@ def test_savepoint_of_the_application_covers_its_messages_and_counts(sqs, queue)
     assert bodies(queue) == ["outer", "outer again"]
 
 
-def test_queue_made_within_is_gone_with_the_rollback(sqs):
+def test_queue_created_in_a_transaction_is_gone_after_the_rollback(sqs):
     with pytest.raises(Changed), sqs.transaction():  # noqa: PT012
         sqs.create_queue("new").send("hi")
         raise Changed
@@ -146,7 +146,7 @@ def test_interrupt_rolls_back(sqs, queue):
     assert_whole(sqs)
 
 
-def test_commit_wakes_those_who_wait(sqs, queue, clock):
+def test_commit_wakes_waiting_receives(sqs, queue, clock):
     waiting = Task(queue.receive, 1, 20)
     clock.until_waiting()
     with sqs.transaction():
@@ -156,7 +156,7 @@ def test_commit_wakes_those_who_wait(sqs, queue, clock):
     assert message.body == "wake up"
 
 
-def test_rollback_wakes_nobody(sqs, queue, clock):
+def test_rollback_causes_no_wake_up(sqs, queue, clock):
     waiting = Task(queue.receive, 1, 20)
     clock.until_waiting()
     with pytest.raises(Changed), sqs.transaction():  # noqa: PT012
@@ -182,7 +182,7 @@ def test_threads_outside_wait_for_the_commit(sqs, queue):
     assert bodies(queue) == ["first", "second"]
 
 
-def test_other_object_on_the_same_file_is_refused_within(sqs, queue, path):
+def test_other_object_on_the_same_file_is_refused_in_a_transaction(sqs, queue, path):
     with sqsqlite.connect(path) as other, sqs.transaction():
         with pytest.raises(TransactionInProgress):
             other.queue("orders").send("x")
@@ -190,7 +190,7 @@ def test_other_object_on_the_same_file_is_refused_within(sqs, queue, path):
     assert bodies(queue) == ["kept"]
 
 
-def test_batch_within_keeps_its_good_entries(sqs, queue):
+def test_batch_in_a_transaction_keeps_its_good_entries(sqs, queue):
     entries = [{"Id": "good", "MessageBody": "a"}, {"Id": "bad", "MessageBody": "b", "DelaySeconds": 901}]
     with sqs.transaction():
         answer = sqs.client.send_message_batch(QueueUrl="orders", Entries=entries)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoding, sizes and MD5 digests: the vectors are SQS's own where they could be recorded."""
+"""Encoding, sizes and MD5 digests. The vectors are SQS's own where it could be recorded."""
 
 import pytest
 
@@ -78,9 +78,9 @@ def test_size_counts_names_types_and_values_in_bytes():
         "\x80\ud7ff",
         "\ue000\ufffd",
         "\U00010000\U0010ffff",
-        "\U0001fffe",  # a noncharacter too, but not one that SQS forbids
+        "\U0001fffe",  # A noncharacter too, but SQS allows it.
         "\ufdd0",
-        "\u7fef\u6fbf\u7fbf",  # bytes that resemble U+FFFE's, in other characters
+        "\u7fef\u6fbf\u7fbf",  # Bytes that resemble those of U+FFFE, in other characters.
     ],
 )
 def test_allowed_characters_pass_unchanged(body):
@@ -99,7 +99,7 @@ def test_allowed_characters_pass_unchanged(body):
     ],
 )
 @pytest.mark.parametrize("around", ["{}", "before{}after", "ü{}"])
-def test_forbidden_characters_are_refused_wherever_they_stand(character, around):
+def test_forbidden_characters_are_refused_at_any_place(character, around):
     body = around.format(character)
     assert not has_valid_characters(body)
     with pytest.raises(InvalidMessageContents) as refused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codes, statuses and what boto3 users see of an error."""
+"""Codes, statuses, and the form in which boto3's users see an error."""
 
 import pickle
 
@@ -100,7 +100,7 @@ def test_response_is_boto3s():
 
 
 @pytest.mark.parametrize("kind", errors.by_query_code.values())
-def test_response_has_a_message_of_its_own_where_the_code_is_a_modelled_name(kind):
+def test_response_has_a_message_if_its_code_is_a_modelled_name(kind):
     assert kind("text").response.get("message") == ("text" if kind.query_code in MODELLED else None)
 
 
@@ -113,7 +113,7 @@ def test_errors_travel_between_processes():
     assert str(refused).count("Parameter validation failed") == 1
 
 
-def test_refused_parameters_are_a_value_error_and_no_answer_of_sqs():
+def test_refused_parameters_are_a_value_error_not_an_answer_of_sqs():
     error = errors.ParamValidationError('Missing required parameter in input: "QueueUrl"')
     assert str(error) == 'Parameter validation failed:\nMissing required parameter in input: "QueueUrl"'
     assert isinstance(error, ValueError)
@@ -121,6 +121,6 @@ def test_refused_parameters_are_a_value_error_and_no_answer_of_sqs():
 
 
 @pytest.mark.parametrize("kind", errors.StoreError.__subclasses__())
-def test_what_befalls_the_file_is_no_answer_of_sqs(kind):
+def test_errors_of_the_file_are_not_answers_of_sqs(kind):
     assert str(kind("queue.db: why")) == "queue.db: why"
     assert not issubclass(kind, errors.SQSError)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The set that forgets."""
+"""The set of texts with a limited size."""
 
 from sqsqlite.store.store import Hints
 
 
-def test_text_is_there_until_it_is_discarded():
+def test_text_is_kept_until_it_is_discarded():
     hints = Hints()
     hints.add("q")
     assert "q" in hints

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retention without what a file's clock jumped over: against a clock that counts only while it runs."""
+"""Retention without the jumps of a file's clock, compared with a clock that counts only while it runs."""
 
 import json
 from itertools import pairwise
@@ -17,7 +17,7 @@ off_ms = st.integers(0, 1_000_000)
 
 
 class History:
-    """Times that a file was in use, each followed by a jump, except the last."""
+    """Periods in which a file was in use, each followed by a jump, except the last."""
 
     def __init__(self, periods, last_up_ms):
         self.jumps, self.points = Jumps(), []  # (the clock's instant, milliseconds counted)
@@ -61,12 +61,12 @@ def test_steps_give_sql_the_same_instant(history, retention):
 
 
 @given(histories)
-def test_the_file_gives_back_what_it_keeps(history):
+def test_jumps_are_read_back_from_the_file_as_stored(history):
     assert Jumps.from_bytes(history.jumps.to_bytes()) == history.jumps
     assert Jumps.from_bytes(None) == Jumps()
 
 
-def test_a_clock_that_does_not_go_forward_has_not_jumped():
+def test_a_clock_that_does_not_move_forward_has_not_jumped():
     assert Jumps().after(FIRST_MS, FIRST_MS) == Jumps()
     assert Jumps().after(FIRST_MS, FIRST_MS - 1) == Jumps()
 
@@ -81,7 +81,7 @@ def test_jumps_beyond_the_longest_retention_are_forgotten():
 
 
 def test_a_year_off_between_two_hours_of_use_is_kept():
-    """What counts is the time that the clock counted: nothing expires because the machine was off."""
+    """Only time that the clock counted makes a message expire, not time with the machine off."""
     year_ms, hour_ms = 365 * 86_400_000, 3_600_000
     jumps, now_ms = Jumps(), FIRST_MS
     for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quotas of SQS, and what the other table lifts."""
+"""The quotas of SQS, and those that the native limits lift."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_numbers_are_those_of_the_quotas_page():
     assert (SQS.standard_in_flight_count, SQS.fifo_in_flight_count) == (120_000, 20_000)
 
 
-def test_native_lifts_only_what_exists_for_amazons_sake():
+def test_native_limits_lift_only_amazons_limits():
     lifted = {name for name in SQS._fields if getattr(SQS, name) != getattr(NATIVE, name)}
     assert lifted == {
         "policy_resource_count",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock for tests, where nobody is left to move it."""
+"""The clock for tests, if no thread is left to move it."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ for seconds, after_ms in sorted(ended):
 
 
 def run(program, *arguments):
-    """What a Python of its own prints: this one may have threads that tests before have left, Spark's for one."""
+    """The output of a separate Python: this one may have threads of earlier tests, such as Spark's."""
     ended = subprocess.run(
         [sys.executable, "-c", program, *arguments], check=True, capture_output=True, text=True, timeout=300
     )
@@ -63,11 +63,11 @@ def run(program, *arguments):
 
 
 def test_long_polls_of_a_program_with_one_thread_move_the_clock(tmp_path):
-    """To the next instant at which there may be something, or to the end of the wait."""
+    """To the next instant at which a message may be visible, or to the end of the wait."""
     assert run(ONE_THREAD, tmp_path / "queues.db") == ("ended\n", "")
 
 
-def test_another_thread_may_move_it_so_it_stands_still(tmp_path):
+def test_the_clock_stands_still_while_another_thread_may_move_it(tmp_path):
     clock = ManualClock(patience=0.2)
     began = clock.now_ms()
     ends = threading.Event()
@@ -87,10 +87,10 @@ def test_another_thread_may_move_it_so_it_stands_still(tmp_path):
     assert clock.now_ms() == began
 
 
-def test_when_all_threads_wait_it_moves_to_the_first_of_their_instants(tmp_path):
+def test_when_all_threads_wait_the_clock_moves_to_the_first_instant(tmp_path):
     assert run(TWO_THREADS, tmp_path / "queues.db") == ("5 s after 5000 ms\n20 s after 20000 ms\n", "")
 
 
-def test_patience_is_more_than_no_time():
+def test_patience_must_be_positive():
     with pytest.raises(ValueError, match=r"ManualClock\(patience=0\): seconds, more than 0, are allowed"):
         ManualClock(patience=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which message attributes are allowed, and that a row gives back what it was given."""
+"""Which message attributes are allowed, and that a row returns them as given."""
 
 import json
 
@@ -161,7 +161,7 @@ def test_numbers_pass(number):
         "9" * 39,
     ],
 )
-def test_what_is_no_number_or_too_precise_is_refused(number):
+def test_an_invalid_or_too_precise_number_is_refused(number):
     assert refusal({"a": text(number, "Number")}) == (
         "Can't cast the value of message (user) attribute 'a' to a number."
     )

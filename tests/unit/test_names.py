@@ -31,7 +31,7 @@ def test_a_bare_name_leaves_the_account_open(name):
         f"arn:aws-cn:sqs:cn-north-1:{ACCOUNT}:orders.fifo",
     ],
 )
-def test_account_and_name_are_found_whatever_the_host(text):
+def test_account_and_name_are_found_in_a_url_of_any_host(text):
     assert queue_name(text) == (ACCOUNT, "orders.fifo")
 
 
@@ -56,7 +56,7 @@ def test_account_and_name_are_found_whatever_the_host(text):
         f"arn:aws:sqs:eu-west-1:{ACCOUNT}:two words",
     ],
 )
-def test_a_text_that_names_nothing_names_no_queue(text):
+def test_a_malformed_text_names_no_queue(text):
     with pytest.raises(QueueDoesNotExist, match=r"^The specified queue does not exist\.$"):
         queue_name(text)
 
@@ -93,7 +93,7 @@ def test_fifo_names_have_their_own_refusal(name):
     )
 
 
-def test_fifo_queue_false_is_no_attribute_of_a_standard_queue():
+def test_fifo_queue_false_is_unknown_on_a_standard_queue():
     with pytest.raises(InvalidAttributeName, match=r"^Unknown Attribute FifoQueue\.$"):
         check_queue_name("orders", fifo=False, attributes_has_fifo=True)
 

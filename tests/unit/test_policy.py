@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies: documents that can be read whole, and the reasons why others are refused."""
+"""Policies: documents that can be read completely, and the reasons for refusing others."""
 
 import json
 
@@ -107,7 +107,7 @@ def test_conditions_of_every_kind_are_read(condition):
         '{"Statement":' + "[" * 8_000,
     ],
 )
-def test_what_is_no_document_is_refused(text):
+def test_a_text_that_is_not_a_policy_is_refused(text):
     assert reason(text)
 
 
@@ -141,7 +141,7 @@ def test_what_is_no_document_is_refused(text):
     ],
 )
 def test_a_statement_that_cannot_be_read_whole_is_refused(elements, why):
-    """An element that is passed over could be the one that takes a right away."""
+    """The unread element could be the one that restricts a right."""
     assert why in reason(document(ALLOW, statement(**elements)))
 
 
@@ -159,7 +159,7 @@ def conditions(count):
 
 
 def values(count):
-    """Of two conditions."""
+    """The values of two conditions."""
     return {
         "IpAddress": {"aws:SourceIp": [f"10.0.0.{number}" for number in range(count - 1)]},
         "Bool": {"aws:SecureTransport": True},
@@ -200,7 +200,7 @@ def values(count):
     ids=["statements", "principals", "conditions", "resources", "values", "actions"],
 )
 def test_a_policy_keeps_the_quotas(most, one_more, why):
-    """Actions of a statement, everything else of the whole document."""
+    """The limit on actions is one of a statement, the others are of the whole document."""
     check_policy(document(*most), SQS)
     assert reason(document(*one_more)) == why
 

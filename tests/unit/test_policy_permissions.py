@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permissions as statements of a policy: added last, taken away by their label."""
+"""Permissions as statements of a policy: added at the end, removed by their label."""
 
 import json
 
@@ -26,7 +26,7 @@ def added(text, label="jane", accounts=(JANE,), actions=("SendMessage",)):
 
 
 def test_every_action_is_grantable_the_owners_own_or_a_batch():
-    """A batch goes with the action that it repeats."""
+    """A permission of an action includes its batch."""
     batches = {f"{action}Batch" for action in GRANTABLE} & ACTIONS.keys()
     assert GRANTABLE - {"*"} | OWNER_ONLY | batches == ACTIONS.keys()
     assert not GRANTABLE & OWNER_ONLY
@@ -56,7 +56,7 @@ def test_several_values_are_a_list_in_the_order_given():
 
 
 @pytest.mark.rule("permission.19")
-def test_what_else_the_document_says_stays():
+def test_other_parts_of_the_policy_stay():
     own = {
         "Version": "2012-10-17",
         "Id": "mine",
@@ -76,7 +76,7 @@ def test_what_else_the_document_says_stays():
 
 
 @pytest.mark.rule("permission.6")
-def test_the_last_statement_takes_the_document_along():
+def test_removing_the_last_statement_removes_the_policy():
     two = added(added(None), label="joe")
     one = without_permission(two, "jane")
     assert [statement["Sid"] for statement in json.loads(one)["Statement"]] == ["joe"]
@@ -85,21 +85,21 @@ def test_the_last_statement_takes_the_document_along():
 
 @pytest.mark.rule("permission.8")
 @pytest.mark.parametrize("text", [None, added(None), '{"Statement":[]}'])
-def test_a_label_that_is_not_there_is_refused(text):
+def test_a_missing_label_is_refused(text):
     with pytest.raises(InvalidParameterValue) as refused:
         without_permission(text, "joe")
     assert refused.value.message == "Value joe for parameter Label is invalid. Reason: can't find label."
 
 
 @pytest.mark.rule("permission.7")
-def test_a_label_that_is_there_is_refused():
+def test_an_existing_label_is_refused():
     with pytest.raises(InvalidParameterValue) as refused:
         added(added(None), accounts=(JOE,))
     assert refused.value.message == "Value jane for parameter Label is invalid. Reason: Already exists."
 
 
-def test_a_document_that_cannot_be_read_is_left_as_it_is():
-    """One that a program wrote into the file by itself."""
+def test_an_unreadable_policy_is_left_unchanged():
+    """Another program may have written the document into the file."""
     for change in (added, lambda text: without_permission(text, "jane")):
         with pytest.raises(InvalidAttributeValue, match="parameter Policy"):
             change('{"Statement":[{"Sid":"jane"}]}')
@@ -159,13 +159,13 @@ def test_permissions_are_for_accounts_alone(accounts, shown):
 
 
 @pytest.mark.parametrize("action", sorted(GRANTABLE))
-def test_these_actions_can_be_permitted(action):
+def test_the_grantable_actions_can_be_permitted(action):
     check_permission([JANE], [action] * 7, SQS)
 
 
 @pytest.mark.rule("permission.11")
 @pytest.mark.parametrize("action", sorted(OWNER_ONLY))
-def test_these_actions_stay_the_owners(action):
+def test_actions_of_the_owner_cannot_be_permitted(action):
     with pytest.raises(InvalidParameterValue) as refused:
         check_permission([JANE], ["SendMessage", action], SQS)
     assert refused.value.message == (

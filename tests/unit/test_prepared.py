@@ -19,7 +19,7 @@ def refusal(*args, **kwargs):
     return refused.value.message
 
 
-def test_everything_that_a_row_needs_is_there():
+def test_a_prepared_message_has_all_values_of_its_row():
     message = prepare_message(
         "hello", CITY, TRACE, group_id="g", deduplication_id="d", delay_seconds=5, limits=SQS
     )
@@ -31,7 +31,7 @@ def test_everything_that_a_row_needs_is_there():
     assert len({message.attributes_md5, message.trace_md5}) == 2
 
 
-def test_what_was_not_given_is_none():
+def test_omitted_values_are_none():
     message = prepare_message("Zürich")
     assert message.size_bytes == 7
     assert (
@@ -50,7 +50,7 @@ def test_an_empty_body_is_missing():
 @pytest.mark.parametrize(
     ("body", "attributes"), [("x" * 100, None), ("ü" * 50, None), ("x" * 83, CITY), ("ü" * 41 + "x", CITY)]
 )
-def test_exactly_the_maximum_is_allowed_and_one_byte_more_is_not(body, attributes):
+def test_a_body_may_have_the_maximum_size_and_not_one_byte_more(body, attributes):
     assert prepare_message(body, attributes, maximum_size_bytes=100).size_bytes == 100
     assert refusal(body + "x", attributes, maximum_size_bytes=100) == (
         "One or more parameters are invalid. Reason: Message must be shorter than 100 bytes."
@@ -64,7 +64,7 @@ def test_a_batch_words_the_size_differently():
     )
 
 
-def test_native_limits_take_longer_bodies_and_delays():
+def test_native_limits_allow_longer_bodies_and_delays():
     assert refusal("x" * 1_048_577).endswith("shorter than 1048576 bytes.")
     assert prepare_message("x" * 1_048_577, delay_seconds=86_400, limits=NATIVE).size_bytes == 1_048_577
 
@@ -83,7 +83,7 @@ def test_size_comes_before_characters_and_characters_before_attributes():
 
 @pytest.mark.rule("fifo-send.9")
 @pytest.mark.parametrize("value", ["a", "Z9" * 64, PUNCTUATION])
-def test_identifiers_take_letters_digits_and_punctuation(value):
+def test_identifiers_may_have_letters_digits_and_punctuation(value):
     assert prepare_message("x", group_id=value, deduplication_id=value).group_id == value
 
 
@@ -108,7 +108,7 @@ def test_a_delay_out_of_range_is_refused(delay):
 
 
 @pytest.mark.rule("send.24")
-def test_each_type_of_queue_refuses_what_belongs_to_the_other():
+def test_each_type_of_queue_refuses_parameters_of_the_other():
     delayed = prepare_message("x", delay_seconds=1)
     check_queue_type(delayed, fifo=False)
     with pytest.raises(
@@ -132,7 +132,7 @@ def test_a_fifo_message_needs_a_group(in_batch, kind):
 
 
 @pytest.mark.rule("fifo-send.8")
-def test_a_fifo_message_needs_something_to_tell_duplicates_by():
+def test_a_fifo_message_needs_a_deduplication_id_or_its_content():
     check_fifo_identifiers("g", "d", content_based_deduplication=False)
     check_fifo_identifiers("g", None, content_based_deduplication=True)
     with pytest.raises(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue attributes: texts to columns and back, and every refusal in SQS's words."""
+"""Queue attributes: texts to columns and back, and each refusal in SQS's words."""
 
 import json
 from contextlib import closing
@@ -56,7 +56,7 @@ def test_defaults_fill_columns_that_the_table_has():
 
 
 @pytest.mark.rule("attribute.1")
-def test_all_on_a_new_standard_queue_is_exactly_this():
+def test_a_new_standard_queue_has_exactly_these_attributes():
     assert show(STANDARD, "All") == {
         "ApproximateNumberOfMessages": "3",
         "ApproximateNumberOfMessagesNotVisible": "2",
@@ -74,7 +74,7 @@ def test_all_on_a_new_standard_queue_is_exactly_this():
 
 
 @pytest.mark.rule("fifo-queue.1")
-def test_all_on_a_new_fifo_queue_adds_exactly_this():
+def test_a_new_fifo_queue_adds_exactly_these_attributes():
     assert {name: text for name, text in show(FIFO, "All").items() if name not in show(STANDARD, "All")} == {
         "ContentBasedDeduplication": "false",
         "DeduplicationScope": "queue",
@@ -84,7 +84,7 @@ def test_all_on_a_new_fifo_queue_adds_exactly_this():
 
 
 @pytest.mark.rule("attribute.10")
-def test_only_names_asked_for_are_shown_and_those_not_set_are_left_out():
+def test_only_requested_attributes_that_are_set_are_shown():
     assert show(STANDARD) == {}
     assert show(STANDARD, "VisibilityTimeout", "Policy", "RedrivePolicy") == {"VisibilityTimeout": "30"}
     assert show(STANDARD, "QueueArn", "All") == show(STANDARD, "All")
@@ -119,7 +119,7 @@ def test_numbers_have_their_ranges(name, column, low, high):
         assert f"between {low} and {high}" in message
 
 
-def test_native_limits_take_a_longer_delay():
+def test_native_limits_allow_a_longer_delay():
     assert parse({"DelaySeconds": "43200"}, limits=NATIVE) == {"delay_seconds": 43_200}
 
 
@@ -148,7 +148,7 @@ def test_two_fifo_attributes_have_their_own_refusal_on_standard_queues(name):
 
 
 @pytest.mark.rule("fifo-queue.6")
-def test_the_type_of_a_queue_stays():
+def test_the_type_of_a_queue_cannot_change():
     assert parse({"FifoQueue": "True"}, fifo=True, creating=True) == {"fifo": 1}
     assert parse({"FifoQueue": "true"}, fifo=True, current=FIFO) == {"fifo": 1}
     assert refusal(InvalidAttributeValue, {"FifoQueue": "false"}, fifo=True, current=FIFO) == (
@@ -181,7 +181,7 @@ def test_throughput_per_group_needs_the_scope_of_groups():
     )
 
 
-def test_one_bad_attribute_refuses_them_all():
+def test_one_invalid_attribute_refuses_all():
     refusal(InvalidAttributeName, {"VisibilityTimeout": "1", "Foo": "1"})
     refusal(InvalidAttributeValue, {"VisibilityTimeout": "1", "DelaySeconds": "901"})
 
@@ -218,8 +218,8 @@ def test_max_receive_count_is_1_to_1000(count):
     )
 
 
-@pytest.mark.parametrize("digits", [30, 300, 5_000])  # the last: more than Python turns into an int
-def test_a_count_of_any_length_is_refused_and_no_surprise(digits):
+@pytest.mark.parametrize("digits", [30, 300, 5_000])  # the last: longer than Python converts to an int
+def test_a_count_of_any_length_is_refused_with_sqss_error(digits):
     policy = f'{{"deadLetterTargetArn":"{DEAD}","maxReceiveCount":{"9" * digits}}}'
     assert "parameter RedrivePolicy is invalid. Reason: " in refusal(
         InvalidParameterValue, {"RedrivePolicy": policy}
@@ -244,7 +244,7 @@ def test_a_redrive_policy_of_another_form_is_refused(policy):
     assert message.startswith(f"Value {policy} for parameter RedrivePolicy is invalid. Reason: ")
 
 
-def test_reasons_that_others_find_have_the_same_frame():
+def test_every_reason_for_a_refusal_has_the_same_frame():
     assert redrive_policy_error("{}", "Dead letter target does not exist.").message == (
         "Value {} for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
     )
@@ -260,7 +260,7 @@ def test_reasons_that_others_find_have_the_same_frame():
         ({"redrivePermission": "byQueue", "sourceQueueArns": [DEAD]}, False),
     ],
 )
-def test_a_dead_letter_queue_says_whose_messages_it_takes(policy, allowed):
+def test_a_redrive_allow_policy_is_read(policy, allowed):
     row = STANDARD if policy is None else after(STANDARD, {"RedriveAllowPolicy": json.dumps(policy)})
     assert redrive_allowed(row["redrive_allow_policy"], ARN) is allowed
     if policy is not None:
@@ -328,7 +328,7 @@ def test_both_kinds_of_encryption_at_once_are_refused(names):
     assert parse({"KmsMasterKeyId": "k", "SqsManagedSseEnabled": "false"})["sqs_managed_sse_enabled"] == 0
 
 
-def test_a_key_is_not_looked_up_but_is_text():
+def test_a_key_is_any_text():
     assert "KmsMasterKeyId" in refusal(InvalidAttributeValue, {"KmsMasterKeyId": "\ud800"})
 
 

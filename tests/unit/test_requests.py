@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 23 requests against the service model, and what is refused without looking at a queue."""
+"""The 23 requests compared with the service model, and the errors that need no look at a queue."""
 
 import botocore.session
 import msgspec
@@ -114,7 +114,7 @@ def test_a_wait_out_of_range_has_its_own_text(seconds):
     )
 
 
-def test_native_limits_let_receive_more_and_wait_longer():
+def test_native_limits_allow_larger_receives_and_longer_waits():
     request = accept("ReceiveMessage", NATIVE, QueueUrl=URL, MaxNumberOfMessages=1_000, WaitTimeSeconds=3_600)
     assert (request.max_number_of_messages, request.wait_time_seconds) == (1_000, 3_600)
 
@@ -194,7 +194,7 @@ def test_a_batch_of_messages_has_a_total_size():
     assert error.message == "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."
 
 
-def test_an_entrys_own_fault_leaves_the_batch_alone():
+def test_an_invalid_entry_does_not_refuse_its_batch():
     bad = [{"Id": "a", "MessageBody": "x" * 2_000}, {"Id": "b", "MessageBody": "\x00", "DelaySeconds": -1}]
     long, forbidden = accept("SendMessageBatch", QueueUrl=URL, Entries=bad).entries
     with pytest.raises(errors.InvalidParameterValue, match="cannot be validated"):
@@ -233,7 +233,7 @@ def test_entries_with_handles_check_themselves():
 
 
 @pytest.mark.rule("queue.6")
-def test_a_queue_is_fifo_in_whatever_letter_case_the_attribute_says_so():
+def test_the_attribute_fifo_queue_is_read_in_any_letter_case():
     assert accept("CreateQueue", QueueName="a.fifo", Attributes={"FifoQueue": "True"}).fifo
     assert not accept("CreateQueue", QueueName="a").fifo
     assert isinstance(refusal("CreateQueue", QueueName="a.fifo"), errors.InvalidParameterValue)
@@ -264,7 +264,7 @@ def test_a_malformed_name_names_no_queue():
         ({"k": "\ud800"}, "can only include"),
     ],
 )
-def test_bad_tags_are_refused_wherever_tags_are_set(tags, why):
+def test_invalid_tags_are_refused_by_each_action(tags, why):
     for error in (
         refusal("TagQueue", QueueUrl=URL, Tags=tags),
         refusal("CreateQueue", QueueName="a", tags=tags),
@@ -274,7 +274,7 @@ def test_bad_tags_are_refused_wherever_tags_are_set(tags, why):
 
 
 @pytest.mark.parametrize("key", ["\ud800", "a\0", "\uffff"], ids=ascii)
-def test_tag_keys_to_take_away_are_text(key):
+def test_tag_keys_to_remove_must_be_texts(key):
     assert isinstance(
         refusal("UntagQueue", QueueUrl=URL, TagKeys=["team", key]), errors.InvalidParameterValue
     )
@@ -286,7 +286,7 @@ def test_good_tags_pass():
 
 @pytest.mark.rule("tag.8")
 @pytest.mark.parametrize("keys", [[], [""], ["k" * 129]])
-def test_tag_keys_to_take_away_have_a_length(keys):
+def test_tag_keys_to_remove_have_a_length(keys):
     assert refusal("UntagQueue", QueueUrl=URL, TagKeys=keys).message == (
         "Tag keys must be between 1 and 128 characters in length."
     )
@@ -341,7 +341,7 @@ def test_a_list_of_names_has_at_most_1000(action, parameter):
     )
 
 
-def test_far_too_many_tags_are_refused_before_each_is_looked_at():
+def test_far_too_many_tags_are_refused_before_each_is_checked():
     tags = {str(number): "" for number in range(1_001)}
     for request in ({"QueueUrl": URL, "Tags": tags}, {"QueueName": "orders", "tags": tags}):
         action = "TagQueue" if "Tags" in request else "CreateQueue"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dicts and JSON to requests, with boto3's own validator as the judge; results back to dicts."""
+"""Dicts and JSON to requests, judged by boto3's own validator; results back to dicts."""
 
 import base64
 import io
@@ -90,7 +90,7 @@ def test_refusals_are_boto3s_word_for_word(action, params):
     assert str(refused.value) == str(BotocoreError(report=report))
 
 
-def test_what_boto3_takes_beyond_the_plain_types_is_taken():
+def test_all_types_that_boto3_accepts_are_accepted():
     attributes = {
         name: {"DataType": "Binary", "BinaryValue": value}
         for name, value in {
@@ -127,7 +127,7 @@ def test_binary_values_that_look_like_base64_stay_as_they_are():
     assert request.message_attributes["a"].binary_value == b"aGk="
 
 
-def test_the_shape_is_looked_at_before_the_values():
+def test_the_shape_is_checked_before_the_values():
     with pytest.raises(errors.ParamValidationError):
         parse(ACTIONS["ReceiveMessage"], {"QueueUrl": "", "MaxNumberOfMessages": 99, "X": 1}, SQS)
 
@@ -168,7 +168,7 @@ def test_json_of_another_shape_is_refused(body):
         parse_json(ACTIONS["SendMessage"], body, SQS)
 
 
-def test_members_that_json_has_in_excess_are_passed_over():
+def test_unknown_members_in_json_are_ignored():
     value = {"DataType": "Binary", "BinaryValue": "/w==", "New": [1]}
     entry = {"Id": "a", "MessageBody": "x", "MessageAttributes": {"a": value}, "New": {"Id": 7}}
     body = json.dumps({"New": None, "QueueUrl": "q", "Entries": [entry]})
@@ -187,7 +187,7 @@ def test_members_that_json_has_in_excess_are_passed_over():
         b'{"New":1,"QueueUrl":"q","MessageBody":"x","MessageAttributes":[]}',
     ],
 )
-def test_other_slips_count_beside_a_member_in_excess(body):
+def test_other_mistakes_are_reported_despite_an_unknown_member(body):
     with pytest.raises(errors.SerializationException):
         parse_json(ACTIONS["SendMessage"], body, SQS)
 
@@ -197,7 +197,7 @@ def test_values_from_json_are_checked_too():
         parse_json(ACTIONS["ReceiveMessage"], b'{"QueueUrl":"q","MaxNumberOfMessages":11}', SQS)
 
 
-def test_results_have_amazons_names_and_no_key_for_what_is_empty():
+def test_results_have_amazons_names_and_no_empty_keys():
     message = responses.ReceivedMessage(
         message_id="m",
         receipt_handle="h",
@@ -231,16 +231,16 @@ def test_results_have_amazons_names_and_no_key_for_what_is_empty():
         responses.SendMessageBatchResponse(),
     ],
 )
-def test_nothing_found_is_no_key(response):
+def test_an_empty_result_has_no_key(response):
     assert to_dict(response) == {}
 
 
 @pytest.mark.rule("redrive.26")
-def test_dead_letter_sources_have_their_small_q_even_when_there_are_none():
+def test_dead_letter_sources_keep_their_key_in_an_empty_result():
     assert to_dict(responses.ListDeadLetterSourceQueuesResponse(queue_urls=[])) == {"queueUrls": []}
 
 
-def test_a_failed_entry_says_that_the_sender_is_at_fault():
+def test_a_failed_entry_names_the_sender_as_at_fault():
     entry = responses.BatchResultErrorEntry(
         id="a", sender_fault=True, code="InvalidParameterValue", message="why"
     )
