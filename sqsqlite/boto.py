@@ -87,8 +87,8 @@ def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[OpenOpti
         options: those of `sqsqlite.connect`.
 
     Raises:
-        TypeError: the target is none of these, or another option.
-        ValueError: it is attached already, or an option is none of those allowed.
+        TypeError: the target is of another kind, or an option does not exist.
+        ValueError: the target is attached already, or an option has a value that is not allowed.
         StoreError: as `sqsqlite.connect`.
     """
     check_names("attach", options)

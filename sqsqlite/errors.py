@@ -11,21 +11,21 @@ _CORAL = "com.amazon.coral.service"  # errors that AWS's service framework raise
 
 
 class SQSQLiteError(Exception):
-    """The root: catches whatever SQSQLite raises on purpose."""
+    """The root of all errors that SQSQLite raises on purpose."""
 
 
 class SQSError(SQSQLiteError):
-    """An error that SQS answers to a request; catch it to catch them all.
+    """An error that SQS answers to a request. Catch it to catch every such error.
 
     Attributes:
-        code: name of the error's shape in JSON; the class's own name unless stated.
+        code: the name of the error's shape in JSON; by default the class's own name.
         query_code: the Query protocol's code, which boto3 shows as `Error.Code`.
         http_status: status of the HTTP response.
         fault: "Sender": the request is at fault, not the service.
-        json_namespace: what stands before `#code` in JSON's `__type`.
-        message: what is wrong, in SQS's words where they are known.
-        operation_name: the action that failed; "Unknown" until a door sets it.
-        request_id: id of the failed request; empty until a door sets it.
+        json_namespace: the part before `#code` in JSON's `__type`.
+        message: the reason, in SQS's words if they are known.
+        operation_name: the action that failed; "Unknown" until the client sets it.
+        request_id: the id of the failed request; empty until the client or the endpoint sets it.
     """
 
     code: ClassVar[str] = "SQSError"
@@ -73,8 +73,8 @@ class SQSError(SQSQLiteError):
             },
         }
         if self.code == self.query_code and self.json_namespace == _SQS:
-            # botocore finds a modelled error by Error.Code and then adds its members; with a Query code such as
-            # AWS.SimpleQueueService.NonExistentQueue it finds none.
+            # botocore finds a modelled error by Error.Code and adds its members. It does not find an error by a Query
+            # code such as AWS.SimpleQueueService.NonExistentQueue.
             response["message"] = self.message
         return response
 
@@ -101,7 +101,7 @@ class EmptyBatchRequest(SQSError):
 
 
 class InvalidBatchEntryId(SQSError):
-    """A batch entry's id is empty, too long, or has other characters than letters, digits, `-` and `_`."""
+    """A batch entry's id is empty, too long, or has characters other than letters, digits, `-` and `_`."""
 
     query_code = "AWS.SimpleQueueService.InvalidBatchEntryId"
 
@@ -129,38 +129,38 @@ class QueueDeletedRecently(SQSError):
 
 
 class QueueDoesNotExist(SQSError):
-    """The URL, ARN or name given names no queue."""
+    """No queue has this URL, ARN or name."""
 
     query_code = "AWS.SimpleQueueService.NonExistentQueue"
 
 
 class QueueNameExists(SQSError):
-    """CreateQueue names an existing queue, and an attribute supplied differs from the queue's."""
+    """CreateQueue names an existing queue, and a given attribute differs from the queue's."""
 
     query_code = "QueueAlreadyExists"
 
 
 class InvalidAttributeName(SQSError):
-    """An attribute is unknown, read-only, or not one of this type of queue."""
+    """An attribute is unknown, read-only, or does not exist on this type of queue."""
 
     query_code = "InvalidAttributeName"
 
 
 class InvalidAttributeValue(SQSError):
-    """A queue attribute's value is out of its range or of the wrong form."""
+    """The value of a queue attribute is out of range or has the wrong form."""
 
     query_code = "InvalidAttributeValue"
 
 
 class OverLimit(SQSError):
-    """A limit is reached: messages in flight in a standard queue, or what a permission may add to a policy."""
+    """A limit is reached: messages in flight on a standard queue, or the size of a policy."""
 
     query_code = "OverLimit"
     http_status = 403
 
 
 class UnsupportedOperation(SQSError):
-    """SQS knows the operation or parameter, but does not carry it out."""
+    """SQS knows the operation or parameter, but does not support it here."""
 
     query_code = "AWS.SimpleQueueService.UnsupportedOperation"
 
@@ -182,7 +182,7 @@ class InvalidMessageContents(SQSError):
 
 
 class MessageNotInflight(SQSError):
-    """The handle's timeout ended or a newer receive replaced it, so it has no timeout to change."""
+    """The visibility timeout ended, or a newer receive replaced the handle: there is no timeout to change."""
 
     query_code = "AWS.SimpleQueueService.MessageNotInflight"
 
@@ -204,7 +204,7 @@ class InvalidIdFormat(SQSError):
 
 
 class InvalidParameterValue(SQSError):
-    """A parameter is outside what it may be; the message says which, what was given, and what is allowed."""
+    """A parameter has a value that is not allowed. The message names it, its value and the allowed ones."""
 
     code = "InvalidParameterValueException"
     query_code = "InvalidParameterValue"
@@ -220,7 +220,7 @@ class MissingParameter(SQSError):
 
 
 class AccessDenied(SQSError):
-    """The caller may not do this."""
+    """The caller has no permission for the action."""
 
     code = "AccessDeniedException"
     query_code = "AccessDenied"
@@ -229,7 +229,7 @@ class AccessDenied(SQSError):
 
 
 class InvalidAction(SQSError):
-    """The action is unknown, or not one that this endpoint takes."""
+    """The action is unknown to this endpoint."""
 
     code = "UnknownOperationException"
     query_code = "InvalidAction"
@@ -237,7 +237,7 @@ class InvalidAction(SQSError):
 
 
 class SerializationException(SQSError):
-    """The request's body is no JSON object, or a value in it has the wrong JSON type."""
+    """The request's body is not a JSON object, or a value in it has the wrong JSON type."""
 
     query_code = "SerializationException"
     json_namespace = _CORAL
@@ -251,14 +251,14 @@ class InvalidAddress(SQSError):
 
 
 class InvalidSecurity(SQSError):
-    """The request is not over HTTPS or not signed as it must be."""
+    """The request did not come over HTTPS, or its signature is incomplete."""
 
     query_code = "InvalidSecurity"
     http_status = 403
 
 
 class RequestThrottled(SQSError):
-    """More requests than are served: wait, then repeat."""
+    """Requests come faster than the server allows. Wait, then repeat."""
 
     query_code = "RequestThrottled"
     http_status = 403
@@ -280,7 +280,7 @@ class KmsDisabled(SQSError):
 
 
 class KmsInvalidKeyUsage(SQSError):
-    """The queue's key is not for encryption, or not of the algorithm asked for."""
+    """The queue's key is not for encryption, or has another algorithm."""
 
     query_code = "KMS.InvalidKeyUsageException"
 
@@ -305,28 +305,28 @@ class KmsOptInRequired(SQSError):
 
 
 class KmsThrottled(SQSError):
-    """The key service is asked more often than it answers."""
+    """The key service limits the rate of requests."""
 
     query_code = "KMS.ThrottlingException"
 
 
 by_query_code: dict[str, type[SQSError]] = {kind.query_code: kind for kind in SQSError.__subclasses__()}
-"""Error class of each Query code: what `Code` means in a batch's `Failed` and in boto3's `Error`."""
+"""The error class of each Query code, which is the `Code` in a batch's `Failed` and in boto3's `Error`."""
 
 
 class LeaseLost(SQSQLiteError):
     """A mixin: the receipt handle is not, or no longer, the one that holds the message.
 
-    Inside a transaction of the caller's every delete and change_visibility raises it unless the handle is that of the
-    running lease, so that rows which depend on the message are rolled back with the block. Outside a transaction it
-    marks those errors of SQS's that have the same cause. What is raised is also an `SQSError` with SQS's code.
+    In the caller's own transaction, every delete and change_visibility raises it unless the handle holds the message,
+    so that the rows which depend on the message are rolled back with the block. Outside a transaction it marks the
+    errors of SQS with the same cause. Each raised error is also an `SQSError` with SQS's code.
 
     Attributes:
-        reason: "gone": deleted, purged or beyond its retention (after `CommitInDoubt`, perhaps by the very commit that
-            was in doubt); "replaced": a newer receive holds it; "ended": the visibility timeout ended; "moved": it is
-            in its dead-letter queue by now. "invalid", of `UnsettledBatch` alone: a batch entry failed otherwise.
+        reason: "gone": the message was deleted or purged, or its retention ended (after `CommitInDoubt`, perhaps by the
+            commit in doubt); "replaced": a newer receive holds it; "ended": the visibility timeout ended; "moved": it
+            is in its dead-letter queue. "invalid", only of `UnsettledBatch`: a batch entry failed for another reason.
 
-    What to do: let the block roll back. The worker that holds the message now does the work.
+    What to do: let the block roll back. The worker that holds the message does the work.
     """
 
     def __init__(self, message: str, reason: str = "gone") -> None:
@@ -335,25 +335,25 @@ class LeaseLost(SQSQLiteError):
 
 
 class LostMessage(LeaseLost, InvalidParameterValue):
-    """An `InvalidParameterValue` whose cause is a lost lease: of a delete, or a change of a message that is gone."""
+    """A lost lease as SQS reports it for a delete, or for a change of a deleted message: InvalidParameterValue."""
 
     code = InvalidParameterValue.code
 
 
 class LostLease(LeaseLost, MessageNotInflight):
-    """A `MessageNotInflight` whose cause is a lost lease: of a change of the visibility timeout."""
+    """A lost lease as SQS reports it for a change of the visibility timeout: MessageNotInflight."""
 
     code = MessageNotInflight.code
 
 
 class LostReceipt(LeaseLost, ReceiptHandleIsInvalid):
-    """A `ReceiptHandleIsInvalid` whose cause is a lost lease: of a ChangeMessageVisibilityBatch entry."""
+    """A lost lease as SQS reports it for an entry of ChangeMessageVisibilityBatch: ReceiptHandleIsInvalid."""
 
     code = ReceiptHandleIsInvalid.code
 
 
 class UnsettledBatch(LeaseLost, InvalidParameterValue):
-    """A block would commit although a batch in it left entries unsettled.
+    """A block was about to commit although a batch in it left entries unsettled.
 
     Attributes:
         failures: the error of each such entry, in order.
@@ -377,7 +377,7 @@ class UnsettledBatch(LeaseLost, InvalidParameterValue):
 
 
 class ParamValidationError(SQSQLiteError, ValueError):
-    """Parameters are missing, unknown or of the wrong Python type; boto3 raises its own error of this name then.
+    """Parameters are missing, unknown or of the wrong Python type. boto3 has an error of the same name.
 
     The message has boto3's words: "Parameter validation failed:" and one line for each problem.
     """
@@ -391,18 +391,18 @@ class ParamValidationError(SQSQLiteError, ValueError):
 
 
 class BadDump(SQSQLiteError):
-    """The lines are not those of a dump, or end before it does; the line's number stands in the message.
+    """A line does not belong to a dump, or the end of the dump is missing. The message has the line's number.
 
-    What to do: load the whole file that `dump` wrote. What was loaded before the line stays, and is not loaded again.
+    What to do: load the whole file that `dump` wrote. The messages before the line stay, and are not loaded again.
     """
 
 
 class StoreError(SQSQLiteError):
-    """Something about the file or SQLite, not about the request. The driver's error is the `__cause__`."""
+    """The fault is in the file or SQLite, not in the request. The driver's error is the `__cause__`."""
 
 
 class UnsafeSQLite(StoreError):
-    """The SQLite at hand can corrupt a WAL file that two connections write and checkpoint at once.
+    """This SQLite can corrupt a WAL file that two connections write and checkpoint at the same time.
 
     What to do: install pysqlite3, or a Python with SQLite 3.51.3 or later.
     """
@@ -435,17 +435,17 @@ class SchemaTooNew(StoreError):
 
 
 class ReadOnlyFile(StoreError):
-    """The file, its folder or its file system can't be written. What to do: give this user the right to."""
+    """This user can't write the file, its folder or its file system. What to do: give the user that right."""
 
 
 class MissingFolder(StoreError):
-    """The folder that the file would be in does not exist. What to do: make it; SQSQLite makes the file alone."""
+    """The file's folder does not exist. What to do: make the folder; SQSQLite makes only the file."""
 
 
 class CannotOpen(StoreError):
     """SQLite can't open the file: a folder of that name, missing rights, a file system without WAL.
 
-    Or no file descriptor is free: then the same call works again once some are.
+    Or no file descriptor is free: then the same call works as soon as one is.
     """
 
 
@@ -457,41 +457,41 @@ class DiskFull(StoreError):
 
 
 class Busy(StoreError):
-    """Others were writing for the whole of `busy_timeout`; nothing was done.
+    """Other writers held the turn for all of `busy_timeout`; nothing was done.
 
     What to do: repeat, and look for a transaction that stays open.
     """
 
 
 class CommitInDoubt(StoreError):
-    """The commit failed in a way that does not tell whether it took place.
+    """The commit failed, and whether it took place is unknown.
 
     What to do: look before repeating; on a FIFO queue repeat with the same deduplication id.
     """
 
 
 class Corrupt(StoreError):
-    """The file is damaged; where one row or queue is, the message names it.
+    """The file is damaged. If only a row or a queue is, the message names it.
 
-    What to do: `sqsqlite check`, which names what is damaged and what to do about it; else restore a backup, or `dump`
-    what can be read and `load` it into a new file.
+    What to do: run `sqsqlite check`, which names the damage and its remedy. Otherwise restore a backup, or `dump` the
+    readable part and `load` it into a new file.
     """
 
 
 class InputOutputError(StoreError):
-    """The operating system failed to read or write the file. What to do: check the disk."""
+    """The operating system could not read or write the file. What to do: check the disk."""
 
 
 class FileInUse(StoreError):
-    """Another process has the file open, and this operation needs it alone. What to do: stop that process first."""
+    """Another process has the file open, and this operation must be alone. What to do: stop that process first."""
 
 
 class TargetExists(StoreError):
-    """A backup, restore or dump would overwrite a file. What to do: another name, or say that it may be replaced."""
+    """A backup, restore or dump would overwrite a file. What to do: give another name, or permit replacing."""
 
 
 class TransactionInProgress(StoreError):
-    """This thread, or another task of it, already holds a write transaction: a second write would wait for ever.
+    """This thread, or another task of it, already holds a write transaction. A second write would wait forever.
 
     What to do: end the first one, or do this write inside it; from another task, write in another thread.
     """

@@ -144,7 +144,7 @@ class Access:
         signed, credentials = found
         check_signature(exchange, signed, credentials.secret_access_key, self._now())
         if TRACE_ID.decode() not in signed.signed_headers:
-            # The message would keep the header, and anybody between client and server can have written it.
+            # The message would keep a header that any program between client and server could have written.
             exchange.headers.pop(TRACE_ID, None)
         return Identity(credentials.account_id, credentials.user_name)
 

@@ -97,7 +97,7 @@ def read_one_by_one(
             check_message(message, attributes=attributes)
         except Corrupt as error:
             told = line(row_id, queue.name, error)
-            tx.damaged += (f"{told}. It was passed by: `sqsqlite check` says what to do",)
+            tx.damaged += (f"{told}. It was skipped: run `sqsqlite check`",)
         else:
             found[row_id] = message
     return found

@@ -24,8 +24,8 @@ def join(tx: "Transaction", queue: QueueRow, group_id: str, head_visible_at: int
 def join_anywhere(tx: "Transaction", queue: QueueRow, group_id: str, lease_id: int) -> int:
     """The group's key, for a visible message that may stand before others of its group: by row id.
 
-    A group that can be received from keeps its place. One that waits for a delay does so no longer when the message
-    comes first; one of whose messages is in flight waits until none is.
+    A receivable group keeps its place. A group that waits for a delay stops waiting when the message comes first. A
+    group with messages in flight waits until they are settled.
     """
     row = tx.execute(sql.SELECT_GROUP, (queue.epoch_id, group_id)).fetchone()
     if row is None:
@@ -84,7 +84,7 @@ def _unlock(
 
 
 def _latest_in_flight(tx: "Transaction", group_key: int) -> int:
-    """When the group's last message in flight comes back; 0: none is."""
+    """When the group's last message in flight comes back; 0: no message is in flight."""
     bounds = {"group_key": group_key, "now_ms": tx.now_ms}
     row = tx.execute(sql.LATEST_IN_FLIGHT, bounds).fetchone()
     return 0 if row is None else int(row[0])

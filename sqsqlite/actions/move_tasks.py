@@ -180,8 +180,8 @@ def cancel_message_move_task(
     """Stop a running task. It is CANCELLED at once: no chunk is under way while another transaction writes.
 
     Raises:
-        InvalidParameterValue: the handle is none.
-        ResourceNotFoundException: its source does not exist, or no such task does, or it is over.
+        InvalidParameterValue: the handle has a wrong form.
+        ResourceNotFoundException: the source or the task does not exist, or the task has ended.
     Source: API_CancelMessageMoveTask.
     """
     task_id, source_arn = _read_handle(request.task_handle)
@@ -200,10 +200,10 @@ def cancel_message_move_task(
 
 
 def find_task(at: Snapshot, handle: str) -> ListMessageMoveTasksResultEntry | None:
-    """The task of a handle, also one that is over; None: this file no longer knows it.
+    """The task of a handle, running or ended; None: this file no longer knows it.
 
     Raises:
-        InvalidParameterValue: the handle is none.
+        InvalidParameterValue: the handle has a wrong form.
     """
     task_id, _ = _read_handle(handle)
     row = at.execute(sql.SELECT_MOVE_TASK, {"task_id": task_id}).fetchone()
@@ -237,5 +237,5 @@ def _read_handle(handle: str) -> tuple[str, str]:
 
 
 def _is_text(part: object) -> bool:
-    """Half of a surrogate pair, which JSON may have, is none."""
+    """Whether it is text that can be encoded. JSON may hold half of a surrogate pair, which can't."""
     return isinstance(part, str) and not any("\ud800" <= letter <= "\udfff" for letter in part)

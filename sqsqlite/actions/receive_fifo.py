@@ -55,9 +55,9 @@ class _Walk:
 
 
 def next_at(execute: Any, queue: QueueRow, jumps: Jumps) -> int | None:
-    """The instant from which there may be something to receive; None: not before the next send.
+    """The instant of the next possible receive; None: not before the next send.
 
-    Where the oldest message ends its retention it may free its group, in flight or not.
+    When the retention of the oldest message ends, the message may free its group, in flight or not.
     """
     head_visible_at: int | None = execute(sql.NEXT_HEAD, (queue.epoch_id,)).fetchone()[0]
     if head_visible_at is None:

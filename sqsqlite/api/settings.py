@@ -81,7 +81,7 @@ def arn_of(store: Store, queue: HasArn | str) -> str:
     """The ARN of a queue that is given itself, or by its name, URL or ARN. It need not exist.
 
     Raises:
-        QueueDoesNotExist: the text is none of these.
+        QueueDoesNotExist: the text is not a name, URL or ARN.
     """
     if not isinstance(queue, str):
         return queue.arn

@@ -36,7 +36,7 @@ def queue_name(name_or_url_or_arn: str) -> tuple[str | None, str]:
     `/ACCOUNT/NAME` and `/queue/REGION/ACCOUNT/NAME`, with or without a slash at the end.
 
     Raises:
-        QueueDoesNotExist: the text is none of these.
+        QueueDoesNotExist: the text is not a name, URL or ARN.
     """
     if len(name_or_url_or_arn) > _CACHED_CHARACTERS:
         return _read(name_or_url_or_arn)

@@ -91,7 +91,7 @@ def parse_attributes(
     Raises:
         InvalidAttributeName: unknown, read-only, not of this type of queue, or two kinds of encryption at once.
         InvalidAttributeValue: out of range or malformed, or a change of the queue's type.
-        InvalidParameterValue: a RedrivePolicy or RedriveAllowPolicy that is none.
+        InvalidParameterValue: a RedrivePolicy or RedriveAllowPolicy of the wrong form.
     """
     columns: Columns = {}
     for name, text in attributes.items():
@@ -152,7 +152,7 @@ def different_attribute(row: Mapping[str, Any], parsed: Mapping[str, object]) ->
 
 
 def _meaning(column: str, value: object) -> object:
-    """What two values of a column are compared by: spaces in a policy's JSON are none of its meaning."""
+    """The form in which two values of a column are compared: spaces in a policy's JSON mean nothing."""
     if column == "kms_data_key_reuse_period_seconds":
         return value or _KMS_REUSE_SECONDS
     if column == "policy" and isinstance(value, str):

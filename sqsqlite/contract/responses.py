@@ -87,7 +87,7 @@ class ReceivedMessage(Response, frozen=True, kw_only=True):
 
 
 class ReceiveMessageResponse(Response, frozen=True, kw_only=True):
-    """The messages received; none is not an error."""
+    """The received messages; an empty list is not an error."""
 
     messages: list[ReceivedMessage] = []
 

@@ -70,7 +70,7 @@ def parse(kind: type[AnyRequest], params: Mapping[str, object], limits: Limits) 
             raise ParamValidationError("\n".join(_problems(_shape(kind), params, "")))
         request = msgspec.convert(params, kind, builtin_types=_BYTES)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        # The second: msgspec would quote a lone surrogate that stands where another type is wanted.
+        # UnicodeEncodeError: msgspec would quote a lone surrogate in the place of another type.
         problems = list(_problems(_shape(kind), params, ""))
         if problems:
             raise ParamValidationError("\n".join(problems)) from error

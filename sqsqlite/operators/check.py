@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checking a file for damage: SQLite's own checks, then the rows; and setting damaged messages aside."""
+"""Checks a file for damage, first with SQLite's own checks, then row by row, and sets damaged messages aside."""
 
 import base64
 import json
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from sqsqlite.store.driver import Connection
     from sqsqlite.store.store import Store
 
-RESTORE = "restore a backup; or `dump` what can be read and `load` it into a new file"
-_REBUILD = "`dump` the queues and `load` them into a new file, which takes along what is whole"
+RESTORE = "restore a backup; or `dump` the readable part and `load` it into a new file"
+_REBUILD = "`dump` the queues and `load` them into a new file, which keeps everything that is whole"
 _SET_ASIDE = "`sqsqlite check --set-aside FILE` writes it to FILE and deletes it"
-_UPKEEP = "nothing is lost; it takes up room until you `dump` and `load` into a new file"
+_UPKEEP = "nothing is lost; it uses space until you `dump` and `load` into a new file"
 
 
 _A_VALUE = re.compile(r"(NULL|TEXT|NUMERIC|non-\w+) value in sqs_")
@@ -41,7 +41,7 @@ _COLUMNS = ("message_id", "body_md5", "body", "sender_id", "group_id", "trace_he
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault of the file, and what to do about it. `str()` is one line."""
+    """A fault of the file and its remedy. `str()` is one line."""
 
     what: str
     advice: str
@@ -72,7 +72,7 @@ class DamagedMessage:
 
 
 class Invariant(NamedTuple):
-    """A statement that finds nothing in a sound file, and the words for each of its rows."""
+    """A statement that finds nothing in a sound file, and the sentence for each row that it finds."""
 
     name: str
     statement: str
@@ -102,7 +102,7 @@ INVARIANTS = (
     Invariant(
         "an epoch for each lease",
         find.FIND_LEASES_WITHOUT_EPOCH,
-        "{1} leases belong to the epoch {0}, which there is not",
+        "{1} leases belong to the epoch {0}, which does not exist",
         RESTORE,
     ),
     Invariant(
@@ -123,26 +123,26 @@ INVARIANTS = (
     Invariant(
         "states",
         find.FIND_ODD_LEASES,
-        "lease {0} is in no state that a message can be in: visible_at {1}, received {2} times, {3} of them in this "
+        "lease {0} is in an impossible state: visible_at {1}, received {2} times, {3} of them in this "
         "queue, last at {4}",
         _REBUILD,
     ),
     Invariant(
         "send times",
         find.FIND_MESSAGES_FROM_THE_FUTURE,
-        "message {0} was sent {1} ms from now: the clock was ahead then, or is behind now",
-        "set the machine's clock; the message stays until its retention ends, so much later",
+        "message {0} was sent {1} ms in the future: the clock was ahead then, or is behind now",
+        "set the machine's clock; the message stays that much longer than its retention",
     ),
     Invariant(
         "message groups",
         find.FIND_LEASES_WITHOUT_GROUP,
-        "lease {0} is of the message group {1}, which there is not in its queue",
+        "lease {0} is of the message group {1}, which does not exist in its queue",
         _REBUILD,
     ),
     Invariant(
         "a message for each message group",
         find.FIND_GROUPS_WITHOUT_LEASE,
-        "message group {0} of queue {1} has no messages: receives look into it in vain",
+        "message group {0} of queue {1} has no messages: receives search it for nothing",
         _REBUILD,
     ),
     Invariant(
@@ -160,19 +160,19 @@ INVARIANTS = (
     Invariant(
         "provenance",
         find.FIND_DEAD_LETTERS_WITHOUT_LEASE,
-        "it is noted where message {0} was moved from, which is not there",
+        "the file notes where message {0} was moved from, but has no such message",
         _UPKEEP,
     ),
     Invariant(
         "earlier moves",
         find.FIND_ODD_PROVENANCE,
-        "where message {0} died before it last did can't be read: a redrive by one step forgets it",
+        "the earlier dead-letter queues of message {0} can't be read: a redrive by one step forgets them",
         "redrive it with a destination",
     ),
     Invariant(
         "dead-letter queues",
         find.FIND_UNMARKED_DEAD_LETTER_QUEUES,
-        "queue {0} holds dead letters and is not marked so: receives don't tell their source",
+        "queue {0} holds dead letters and is not marked so: receives don't name their source",
         _REBUILD,
     ),
 )

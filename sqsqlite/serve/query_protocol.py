@@ -91,7 +91,7 @@ class QueryProtocol:
 
     @staticmethod
     def action(exchange: Exchange) -> str:
-        """The parameter Action, empty if there is none."""
+        """The parameter Action; empty if it is missing."""
         return _fields(exchange).get("Action", "")
 
     @staticmethod

@@ -13,7 +13,7 @@ class SparkMissing(AnalyticsError):
 
 
 class JavaMissing(AnalyticsError):
-    """Spark needs Java 17 or newer, and there is none. Install it, or set JAVA_HOME."""
+    """Spark found no Java 17 or newer. Install one, or set JAVA_HOME."""
 
 
 class DriverMissing(AnalyticsError):

@@ -5,7 +5,7 @@ The first three run with every request of an endpoint that has keys; the others 
 """
 
 SELECT_ACCESS_KEY = """
--- By the primary key, with each request: a key that was removed is none from then on.
+-- By the primary key, with each request, so that removing a key takes effect at once.
 SELECT account_id, user_name, secret_access_key, expires_at
 FROM sqs_access_keys
 WHERE access_key_id = ?

@@ -275,9 +275,9 @@ CREATE INDEX sqs_ix_move_tasks_source ON sqs_move_tasks (source_arn, started_at)
 
 -- The reporting views: what JDBC, BI tools and the sqlite3 shell read of a queue file, and may rely on. Their names and
 -- columns stay; the tables behind them may change with the schema's version. `state` and columns that end in _seconds
--- go by the machine's clock at the moment of the query: a program that needs one instant for all its rows takes the
--- instants themselves. A computed column has no declared type in SQLite: Spark takes it for decimal(38,18) unless it
--- is told the type, which `sqsqlite analytics schema` prints.
+-- use the machine's clock at the moment of the query: a program that needs one instant for all its rows reads the
+-- instants themselves. A computed column has no declared type in SQLite: Spark reads it as decimal(38,18) unless its
+-- schema names the type; `sqsqlite analytics schema` prints the types.
 CREATE VIEW sqs_report_now AS
 SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms;
 

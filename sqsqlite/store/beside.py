@@ -156,7 +156,7 @@ def _make_folder(folder: Path, like: os.stat_result) -> None:
 
 
 def _make_file(path: Path, at: int | None, like: os.stat_result) -> None:
-    """Make a missing file. One that is there is not opened: closing it again would drop the locks on it."""
+    """Make a missing file. An existing one stays closed: closing it again would drop the locks on it."""
     name = _name(path, at)
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)

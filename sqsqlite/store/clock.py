@@ -106,10 +106,10 @@ class _Waiting(NamedTuple):
 
 
 class ManualClock:
-    """A clock that stands still until a test moves it; it wakes each thread that waits for an instant that it passes.
+    """A clock that stands still until a test moves it, and then wakes each thread whose instant it passes.
 
-    Where every thread of the program waits on it, none is left to move it: it moves itself, to the first instant that
-    one of them waits for. So a long poll in a test of one thread ends at once, with the clock at its end.
+    If every thread of the program waits on the clock, no thread can move it. Then the clock moves itself to the first
+    instant that a thread waits for. So a long poll in a test of one thread ends at once, with the clock at its end.
 
     Args:
         now_ms: the first instant, milliseconds since 1970 UTC.

@@ -164,10 +164,10 @@ class Pool:
             return connection
 
     def check_identity(self) -> None:
-        """Refuse another file, or another -wal, under the same name: half of the connections would go on with the old.
+        """Refuse another file, or another -wal, of the same name: half of the connections would go on with the old one.
 
         Raises:
-            CannotOpen: that, or none is there any more.
+            CannotOpen: the file or its -wal was replaced or deleted.
         """
         try:
             same = foreign.identity(self._path) == self._identity

@@ -210,7 +210,7 @@ def refused(path: Path, error: OSError) -> StoreError:
 
 
 def is_ours(connection: Connection) -> bool:
-    """Whether the database holds queue tables of whatever version; a table that only shares a name is none."""
+    """Whether the database holds queue tables of any version. A table that only shares a name does not count."""
     return connection.execute(sql.FIND_META_TABLE).fetchone() is not None
 
 
@@ -221,11 +221,11 @@ def is_empty(connection: Connection) -> bool:
 
 
 def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> None:
-    """Make `path` a queue's file if it is none yet. The caller holds the turn.
+    """Make `path` a queue's file unless it is one. The caller holds the turn.
 
     Raises:
         NotAdopted: another application's SQLite database, and `adopt` is False or a name of ours is taken.
-        NotADatabase: something else altogether.
+        NotADatabase: the file is not a SQLite database.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout, mode="rwc")
     try:
@@ -281,7 +281,7 @@ def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> m
 
     Raises:
         NotAdopted: a SQLite database without queues, and `adopt` is False or a name of ours is taken.
-        NotADatabase: something else altogether.
+        NotADatabase: the file is not a SQLite database.
         SchemaTooOld, SchemaTooNew: another version's.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)

@@ -46,7 +46,7 @@ def findings(
 
 
 def warn_of_damage(path: "Path", lines: Iterable[str]) -> None:
-    """Log what was passed by, as warnings of the logger "sqsqlite": on standard error unless logging is set up.
+    """Log skipped messages as warnings of the logger "sqsqlite": on standard error unless logging is set up.
 
     Not an exception: the healthy messages are on their way to the caller.
     """
@@ -96,7 +96,7 @@ ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, Asse
 # SQLite's result codes of the same kind: an error in a statement, too big, a constraint, a wrong type. 0: the driver's.
 _ODD_CODES = (0, 1, 18, 19, 20)
 
-# These find nothing in a sound file. Left out are those that a wrong clock would make find something.
+# These find nothing in a sound file. Statements that find something when a clock is wrong are left out.
 _INVARIANTS = (
     find.FIND_LEASES_WITHOUT_MESSAGE,
     find.FIND_MESSAGES_WITHOUT_LEASE,

@@ -140,7 +140,7 @@ class Line:
             self._waiting.remove(entry)
 
     def gather(self, leader: Entry) -> None:
-        """Take the waiting entries into the leader's group. Each leaves the line last, so that none is in neither."""
+        """Move the waiting entries to the leader's group. Each leaves the line last: one of the two always has it."""
         group = leader.group = list(leader.group) or [leader]
         while self._waiting and len(group) < GROUP_LIMIT:
             follower = self._waiting[0]

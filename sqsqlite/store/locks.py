@@ -98,7 +98,8 @@ class RecordLock:
         self._granted.acquire()
         self._wanted = False
         self.is_out = False
-        # Whom writers waited for in vain, and how many seconds in all: a busy_timeout may be shorter than PATIENCE.
+        # The process that writers gave up waiting for, and their seconds in all: a busy_timeout may be shorter than
+        # PATIENCE.
         self._kept_by: int | None = None
         self._in_vain = 0.0
         # The process that kept the lock for all of PATIENCE: while it stays, no writer waits for it again.

@@ -57,14 +57,14 @@ def current(path: Path) -> int:
 
     Raises:
         NotAdopted: a database without queues.
-        StoreError: not to be opened.
+        StoreError: the file can't be read.
     """
     with reading(path) as connection:
         return schema_version(connection, path)
 
 
 def check(path: Path) -> list[str]:
-    """What is not as this SQSQLite needs it, a line each: the version, or tables and indexes that somebody changed.
+    """How the schema differs from the one that is needed, a line each: its version, changed tables or indexes.
 
     Raises: as `current`.
     """

@@ -56,7 +56,7 @@ class Transaction(Snapshot):
 
     Attributes:
         headroom: the disk's margin.
-        damaged: a line for each message that was passed by because its row is damaged: logged after the commit.
+        damaged: a line for each message that was skipped because its row is damaged; logged after the commit.
         deltas: changes of the counts by epoch id, written once, before the commit.
         wakes: queue id -> the earliest instant at which something of the queue becomes receivable (0: at once).
         sent_bytes: of the messages that were sent: how much longer the WAL gets.

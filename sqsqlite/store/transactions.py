@@ -71,7 +71,7 @@ class Transactions:
                 tx.difference_ms = difference_ms
 
     def committed(self, tx: Transaction) -> None:
-        """After a commit and its answers: wake sleepers, give upkeep its due, say what was passed by."""
+        """After a commit and its answers: wake sleepers, give upkeep its due, log the skipped messages."""
         if tx.difference_ms is not None:
             self.file.difference_ms = tx.difference_ms
         if tx.wakes:

@@ -116,9 +116,9 @@ def translate(error: Exception, path: Path) -> Exception:
 def commit_error(error: Exception, path: Path, connection: Any) -> Exception:
     """The typed error to raise from a failed COMMIT of `connection`.
 
-    A full disk left nothing behind: SQLite says FULL only before the commit's last frame, without which it is none.
-    Where a quota or a limit on the size of files was met, the WAL is read to see that this frame is missing. Anything
-    else, a sync that failed above all, is in doubt.
+    A full disk left nothing behind: SQLite says FULL only before the last frame, without which there is no commit. At a
+    quota or a limit on the size of files, the WAL is read to see that this frame is missing. Every other failure, above
+    all a failed sync, leaves the commit in doubt.
     """
     if primary_code(error) == FULL or (
         is_full(error, path) and not wal_files.hold_unfinished_commit(path, connection)

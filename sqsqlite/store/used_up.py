@@ -30,7 +30,7 @@ def raise_used_up(error: OSError, path: Path) -> None:
 
 
 def are_used_up() -> bool:
-    """Whether none is free at this moment."""
+    """Whether no descriptor is free at this moment."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:

@@ -91,9 +91,9 @@ def forget(database: foreign.Identity, connection: Any) -> None:
 
 
 def check(path: Path, database: foreign.Identity) -> None:
-    """Refuse to go on where other files, or none, have taken the place of those that are open.
+    """Refuse to go on when the open files were replaced or deleted.
 
-    SQLite deletes them only when no connection is left, in any process: while one is open here, another program did.
+    SQLite deletes them only when no process has a connection left: while one is open here, another program did it.
 
     Raises:
         CannotOpen: the -wal or the -shm was deleted or replaced.

@@ -15,7 +15,7 @@ MESSAGES = 600
 
 
 def saved(sqs) -> tuple[list[str], list[str]]:
-    """Bodies without their padding, and the messages that were passed by."""
+    """Bodies without their padding, and the messages that were skipped."""
     told: list[str] = []
     lines = list(dump(sqs._store, (), LOCAL, passed_by=told.append))
     bodies = [line.body.rstrip("x") for line in lines if isinstance(line, DumpedMessage)]

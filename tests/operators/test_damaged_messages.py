@@ -90,6 +90,7 @@ def test_a_thousand_damaged_messages_do_not_hide_the_one_behind_them(sqs, queue,
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_messages SET body = CAST(x'ff' AS TEXT) WHERE id < 1050")
     assert [message.body for message in queue.receive()] == ["1049"]
+    sqs.close()  # upkeep may have led the group of the receive, and logs after it has answered
     assert len(caplog.records) == 1_049
 
 
