@@ -13,7 +13,7 @@ import click
 
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import DEFAULT_PATH
-from sqsqlite.cli.table import on_screen, one_line
+from sqsqlite.cli.table import PLAIN_TERMINALS, on_screen, one_line
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ class CommandLine:
 
     @property
     def coloured(self) -> bool:
-        """Whether colours may be used on a terminal."""
-        return not (self.options.get("no_color") or os.environ.get("NO_COLOR"))
+        """Whether a terminal may show colours and bold text."""
+        plain = self.options.get("no_color") or os.environ.get("NO_COLOR")
+        return not plain and os.environ.get("TERM") not in PLAIN_TERMINALS
 
     def progress(self, done: str = "", source: IO[bytes] | None = None, *, total: int = 0) -> "Progress":
         """Make the progress line of a long command, drawn unless --quiet was given; see `Progress`."""

@@ -58,8 +58,9 @@ def dlq(line: CommandLine, queue: str | None, number: int, source: str | None) -
       sqsqlite dlq orders-failed
       sqsqlite dlq orders-failed --source orders --limit 100 --query '[].body'
 
-    Without QUEUE the dead-letter queues, and how many messages each has from which queue. With QUEUE its dead letters,
-    the latest first; their age counts from the send. Receives nothing. `sqsqlite redrive` sends them back.
+    Without QUEUE, lists the dead-letter queues, and how many messages each has from which queue. With QUEUE, lists its
+    dead letters, the latest moved first; their age counts from the send. The command receives nothing. `sqsqlite
+    redrive` sends dead letters back.
     """
     if queue is None:
         if source is not None:

@@ -109,8 +109,8 @@ def create(
       sqsqlite create orders --visibility-timeout 60 --dead-letter-queue orders-failed
       sqsqlite create invoices.fifo -a ContentBasedDeduplication=true
 
-    A queue of this name and these attributes that exists already is not an error; `sqsqlite set` changes one. One whose
-    name ends in .fifo is a FIFO queue.
+    A name that ends in .fifo makes a FIFO queue. If a queue with this name and these attributes exists already, the
+    command succeeds; `sqsqlite set` changes a queue.
     """
     if max_receive_count is not None and dead_letter_queue is None:
         raise click.UsageError(
@@ -153,8 +153,8 @@ def set_(
       sqsqlite set orders --dead-letter-queue orders-failed --max-receive-count 5
       sqsqlite set orders -a RedrivePolicy=
 
-    Sets all attributes or, if one is refused, none; other attributes stay. An empty RedrivePolicy takes the
-    dead-letter queue away. Tags are added, or get other values.
+    Sets either all attributes or, if one is refused, none; other attributes stay. An empty RedrivePolicy removes the
+    dead-letter queue. Tags are added, or their values replaced.
     """
     tags = _pairs(given.pop("tags"), "--tag")
     attributes = _attributes(**given)

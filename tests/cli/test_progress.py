@@ -14,12 +14,18 @@ LINES = 20_000
 
 @pytest.fixture
 def terminal():
-    """`terminal("send", "orders", "-", ...)` runs the command with standard error on a terminal. Returns the output."""
+    """`terminal("send", "orders", "-", ...)` runs the command on a terminal, and returns its output."""
 
-    def run(*words, **options):
+    def run(*words, term="xterm", code=0, **options):
         ours, theirs = pty.openpty()
-        environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
-        process = subprocess.Popen([*COMMAND, *words], stderr=theirs, env=environment, **options)
+        environment = {**os.environ, "COLUMNS": "100", "TERM": term}
+        process = subprocess.Popen(
+            [*COMMAND, *words],
+            stdout=options.pop("stdout", theirs),
+            stderr=theirs,
+            env=environment,
+            **options,
+        )
         os.close(theirs)
         shown = b""
         try:
@@ -28,7 +34,7 @@ def terminal():
         except OSError:
             pass  # how Linux reports that the other end is closed
         os.close(ours)
-        assert process.wait() == 0
+        assert process.wait() == code
         return shown.decode()
 
     return run
@@ -60,3 +66,15 @@ def test_quiet_shows_no_progress_and_no_color_no_colours(terminal, sqs, path, li
     assert "\x1b[3" not in shown.replace("\x1b[?25", "")
     assert ("━" in shown) is ("--quiet" not in words)
     assert shown == "" or "--quiet" not in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("term", ["dumb", "unknown"])
+def test_a_terminal_without_escape_codes_gets_none(terminal, sqs, path, lines, term):
+    shown = terminal("--db", str(path), "queues", term=term)
+    assert "orders" in shown
+    with lines.open("rb") as source:
+        shown += terminal("--db", str(path), "send", "orders", "-", stdin=source, term=term)
+    shown += terminal("--db", str(path), "delete", "missing", "--yes", term=term, code=1)
+    assert f"{LINES:,} sent in " in shown
+    assert "\x1b" not in shown
