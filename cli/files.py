@@ -183,7 +183,7 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
     progress = line.progress("checked" if dry_run else "loaded", source)
     done = sqsqlite.Loaded()
 
-    def tell(so_far: "Loaded") -> None:
+    def count(so_far: "Loaded") -> None:
         nonlocal done
         done = so_far
         progress.advance(so_far.messages - progress.count)
@@ -193,13 +193,13 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
             done = sqsqlite.check_dump(source, limits=line.options.get("limits") or "sqs")
             progress.advance(done.messages)
         else:
-            done = line.open(create=True).load(source, renew=renew, again=again, progress=tell)
+            done = line.open(create=True).load(source, renew=renew, again=again, progress=count)
     finally:
         progress.clear()
-        _tell(line, done, progress.summary)
+        _say_result(line, done, progress.summary)
 
 
-def _tell(line: CommandLine, done: "Loaded", summary: str) -> None:
+def _say_result(line: CommandLine, done: "Loaded", summary: str) -> None:
     line.say(summary)
     if done.before:
         line.say(f"{done.before:,} messages of this dump were loaded before (--again loads them once more)")

@@ -117,7 +117,7 @@ def report(
             watch.at("Counting")
             check_queues(options.queues, taken.tables["queues"], paths)
             _print(context, form, names, taken, options, paths, watch)
-    _tell(line, taken, watch)
+    _say_summary(line, taken, watch)
 
 
 def _check(name: str, form: str | None, out: str | None) -> None:
@@ -231,7 +231,7 @@ def _write(text: str, path: str | None) -> None:
         raise Failure(f"--out {path}: {error.strerror}", FAILED) from error
 
 
-def _tell(line: CommandLine, taken: "Taken", watch: Watch) -> None:
+def _say_summary(line: CommandLine, taken: "Taken", watch: Watch) -> None:
     line.say_problems(taken.facts.problems.values() if taken.facts else ())
     what = "live"
     if taken.facts is not None:

@@ -252,13 +252,13 @@ def _work(line: CommandLine, make: Callable[[int], "Server"], place: int, ready:
             server.run()
             close(line, stopper)
     except SQSQLiteError as error:
-        return _tell(failure_of(error))
+        return _show(failure_of(error))
     except click.ClickException as error:
-        return _tell(error)
+        return _show(error)
     return 0
 
 
-def _tell(failure: click.ClickException) -> int:
+def _show(failure: click.ClickException) -> int:
     """Print the failure and return its exit code."""
     failure.show()
     return failure.exit_code

@@ -30,10 +30,10 @@ def next_expiry(execute: Any, queue: QueueRow, jumps: Jumps) -> int:
     return jumps.expires_at(queue.message_retention_period_seconds, sent_at)
 
 
-def next_room(tx: "Transaction", queue: QueueRow) -> int:
+def next_place_in_flight(tx: "Transaction", queue: QueueRow) -> int:
     """When one message less will be in flight, of a queue that has some: a timeout ends, or a retention may."""
     bounds = {"epoch_id": queue.epoch_id, "now_ms": tx.now_ms}
-    visible_at: int = tx.execute(queue_sql.NEXT_ROOM, bounds).fetchone()[0]
+    visible_at: int = tx.execute(queue_sql.NEXT_PLACE_IN_FLIGHT, bounds).fetchone()[0]
     return min(visible_at, next_expiry(tx.execute, queue, tx.settings.jumps))
 
 

@@ -98,7 +98,7 @@ def _parse(
 
 
 def execute(store: Store, request: Any, caller: Caller = LOCAL, connection: Connection | None = None) -> Any:
-    """Carry a request out: in one transaction, or in the caller's, and tell the observers.
+    """Carry a request out: in one transaction, or in the caller's, and notify the observers.
 
     Args:
         connection: an application's connection whose transaction the operation joins.
@@ -116,7 +116,7 @@ def execute(store: Store, request: Any, caller: Caller = LOCAL, connection: Conn
         error = caught
         raise
     finally:
-        tell(store, request, response, error, time.perf_counter() - started)
+        notify(store, request, response, error, time.perf_counter() - started)
 
 
 def _execute(store: Store, request: Any, caller: Caller, connection: Connection | None) -> Any:
@@ -150,7 +150,7 @@ def receive_rows(
         raise
     finally:
         response = None if error else receive.answer_to(found, request, store.settings.sealer)
-        tell(store, request, response, error, time.perf_counter() - started)
+        notify(store, request, response, error, time.perf_counter() - started)
 
 
 def _receive(
@@ -161,8 +161,8 @@ def _receive(
     return store.join(connection, receive.claim_within, request, caller)
 
 
-def tell(store: Store, request: Any, response: Any, error: Exception | None, seconds: float) -> None:
-    """Tell the observers of an operation that is over.
+def notify(store: Store, request: Any, response: Any, error: Exception | None, seconds: float) -> None:
+    """Notify the observers of an operation that is over.
 
     What an observer raises is logged: raised here, it would make a committed send look like one that failed.
     """

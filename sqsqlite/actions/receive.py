@@ -196,14 +196,14 @@ def claim(
         found = receive_fifo.replay(tx, queue, request.receive_request_attempt_id, timeout)
     if found is None:
         asked = request.max_number_of_messages or 1
-        room = _room_in_flight(tx, queue, state, asked)
+        room = _places_in_flight(tx, queue, state, asked)
         if room <= 0:
             if not queue.fifo and (tx.settings.compat == "docs" or not _wait_seconds(request, state)):
                 if _has_receivable(tx, request, caller):
                     raise OverLimit(_OVER_LIMIT)
-                return None, receive.next_room(tx, queue)
+                return None, receive.next_place_in_flight(tx, queue)
             # A FIFO queue has no more to give; nor has, for a long poll, a standard queue of today's Amazon.
-            return None, receive.next_room(tx, queue)
+            return None, receive.next_place_in_flight(tx, queue)
         asked = min(asked, room)
         wants_attributes = bool(request.message_attribute_names or request.system_attribute_names)
         claim_from = receive_fifo.claim if queue.fifo else receive.claim
@@ -265,7 +265,7 @@ def _has_receivable(tx: "Transaction", request: "requests.ReceiveMessage", calle
     return state.messages + delta.messages > hidden or state.is_due(tx.now_ms)
 
 
-def _room_in_flight(tx: "Transaction", queue: QueueRow, state: Receivable, asked: int) -> int:
+def _places_in_flight(tx: "Transaction", queue: QueueRow, state: Receivable, asked: int) -> int:
     """How many more messages may be in flight. Source: quotas, "In-flight messages"."""
     delta = tx.deltas.get(queue.epoch_id)
     in_flight = state.in_flight + (delta.in_flight if delta is not None else 0)

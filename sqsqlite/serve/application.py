@@ -229,7 +229,7 @@ class HttpApplication:
         identity = self._access.authenticate(exchange)
         if self._rate_limit is not None:
             self._rate_limit.count(identity.account_id)
-        await client.until_room_for_text()
+        await client.until_memory_for_text()
         await self._bodies.work(body, client, protocol.check_size, exchange, self._store.settings.limits)
         return kind or self._kind(protocol, exchange), identity
 

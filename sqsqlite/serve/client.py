@@ -82,7 +82,7 @@ class HttpClient:
             self._watch = asyncio.ensure_future(self._until_gone())
         return self._watch
 
-    async def until_room_for_text(self) -> None:
+    async def until_memory_for_text(self) -> None:
         """Wait until there is memory for the parsed body.
 
         Raises:

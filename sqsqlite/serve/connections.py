@@ -50,7 +50,7 @@ class Shared:
     receiving: dict[object, Callable[[], None]] = field(default_factory=dict)
 
 
-def room_for(connections: int) -> int:
+def connections_possible(connections: int) -> int:
     """Raise this process's limit of open files as far as needed and allowed.
 
     Returns:

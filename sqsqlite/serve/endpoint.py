@@ -15,7 +15,7 @@ from sqsqlite.access.open_access import Hosts
 from sqsqlite.api.connect import SQS
 from sqsqlite.serve.application import HttpApplication
 from sqsqlite.serve.budget import Budget
-from sqsqlite.serve.connections import Shared, room_for
+from sqsqlite.serve.connections import Shared, connections_possible
 from sqsqlite.serve.http_protocol import HttpServer
 from sqsqlite.serve.http_rules import HttpLimits
 from sqsqlite.serve.logs import Log
@@ -99,7 +99,7 @@ class Server:
         if self._log is not None:
             self._observers.append(self._log.served)
         limits = http_limits or HttpLimits()
-        limits = replace(limits, connections=room_for(limits.connections))
+        limits = replace(limits, connections=connections_possible(limits.connections))
         budget = Budget(limits.answers_bytes)
         hosts = _hosts(options)
         self._application = HttpApplication(

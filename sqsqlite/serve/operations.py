@@ -51,9 +51,9 @@ class Operations:
         try:
             response = await self._execute(request, caller, client)
         except Exception as error:
-            dispatch.tell(self.store, request, None, error, time.perf_counter() - started)
+            dispatch.notify(self.store, request, None, error, time.perf_counter() - started)
             raise
-        dispatch.tell(self.store, request, response, None, time.perf_counter() - started)
+        dispatch.notify(self.store, request, response, None, time.perf_counter() - started)
         return response  # type: ignore[no-any-return]
 
     async def _execute(self, request: Request, caller: Caller, client: HttpClient) -> Any:

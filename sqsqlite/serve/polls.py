@@ -132,7 +132,7 @@ class _PollLine:
     async def _serve_waiting(self) -> int | None:
         """Claim for the polls in order, until a claim finds nothing.
 
-        Polls that wait for memory are skipped. `call_for_room` wakes the line when they have it.
+        Polls that wait for memory are skipped. `call_for_memory` wakes the line when they have it.
 
         Returns:
             The instant at which to try again, if the claim knows one.
@@ -199,13 +199,13 @@ class _PollLine:
                 return
             ends_at = min(poll.until for poll in self.waiting)
 
-    def call_for_room(self) -> None:
+    def call_for_memory(self) -> None:
         """Wake the line: a poll has the memory for which it waited. May be called from any thread."""
         # After a stop at once, the loop may have ended before the writing thread.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._note_room)
+            self._loop.call_soon_threadsafe(self._note_memory)
 
-    def _note_room(self) -> None:
+    def _note_memory(self) -> None:
         self.has_room = True
         self.kicked.set()
 
@@ -274,7 +274,7 @@ class Polls:
         line = self._line(found.queue.id, found.queue.epoch_id)
         line.waiting.append(poll)
         if wanted_bytes:
-            client.share.stand_in_line(wanted_bytes, line.call_for_room)
+            client.share.stand_in_line(wanted_bytes, line.call_for_memory)
         line.kicked.set()
         client.gone().add_done_callback(lambda _: self._left(line, poll))
         self._waiting(1)
@@ -327,7 +327,7 @@ class Polls:
             return True, None
         if isinstance(claimed, NoRoom):
             if not poll.answer.done():
-                share.stand_in_line(claimed.size_bytes, line.call_for_room)
+                share.stand_in_line(claimed.size_bytes, line.call_for_memory)
             return False, None
         response, next_at = claimed
         if not response.messages:

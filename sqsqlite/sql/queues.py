@@ -220,7 +220,7 @@ FROM sqs_leases
 WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at <= :now_ms
 """
 
-NEXT_ROOM = """
+NEXT_PLACE_IN_FLIGHT = """
 -- When the next message in flight comes back. By sqs_ix_leases_hidden.
 SELECT visible_at FROM sqs_leases
 WHERE epoch_id = :epoch_id AND visible_at > 0 AND visible_at > :now_ms AND (token IS NOT NULL)

@@ -94,7 +94,7 @@ def _wal_is_long(connection: Connection) -> bool:
     return bool(frames * page_size > RESTART_ABOVE)
 
 
-def look_around(file: File, connection: Connection) -> None:
+def require_growth(file: File, connection: Connection) -> None:
     """Before a transaction of `connection`: see that the WAL can grow, and be copied into the file all the same.
 
     The caller holds the turn.
@@ -107,7 +107,7 @@ def look_around(file: File, connection: Connection) -> None:
     if file.writers.are_cut(connection, connection):
         _refuse_cut(file, connection)
     headroom = file.headroom
-    if headroom.look(connection):
+    if headroom.measure(connection):
         return
     outcome = begin_wal_again(file, "RESTART")
     while outcome is not Wal.BEGUN and not headroom.has_margin(connection):

@@ -274,7 +274,7 @@ def write_schema(connection: Connection) -> None:
     connection.execute(sql.SET_META, {"name": "secret", "number": None, "bytes": os.urandom(32)})
 
 
-def look(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> meta.Meta | None:
+def read_facts(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> meta.Meta | None:
     """The facts of a file that is ready to be used; None where something is to be written first.
 
     It creates no other file and waits for no writer.

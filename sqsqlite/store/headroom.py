@@ -74,20 +74,20 @@ class Headroom:
         """Close the ballast's file. The ballast stays."""
         self._ballast_file.close()
 
-    def is_look_due(self) -> bool:
-        """Whether a transaction about to begin should `look`: now and then, or each time when little is left."""
+    def is_measure_due(self) -> bool:
+        """Whether a transaction about to begin should `measure`: now and then, or each time when little is left."""
         self._wal_budget_bytes -= COMMIT_BYTES
         is_old = time.monotonic() - self._wal_looked_at >= LOOK_EVERY_SECONDS
         return self._wal_budget_bytes <= 0 or is_old or size_limit() != self._limit
 
-    def look(self, connection: Connection) -> bool:
+    def measure(self, connection: Connection) -> bool:
         """Whether the WAL may grow for some transactions to come, even if a reader keeps it.
 
         The caller holds the turn.
         """
         self._watched = None
         if size_limit() != self._limit:
-            self._limit, self._budget_bytes = size_limit(), 0  # the next send looks, too
+            self._limit, self._budget_bytes = size_limit(), 0  # the next send measures, too
         free, total = self._space()
         owed, _ = self._file(connection)
         self.ballast_bytes = self._ballast_bytes(total)

@@ -102,7 +102,7 @@ class _Opening:
             # Before the lock files: its (device, inode) names the turnstile. SQLite takes an empty file.
             self.path.touch(exist_ok=True)
         with foreign.no_fork():
-            facts = create.look(self.path, adopt=self._adopt, **self._options)
+            facts = create.read_facts(self.path, adopt=self._adopt, **self._options)
         make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
         try:

@@ -4,7 +4,7 @@
 from collections import Counter
 
 from sqsqlite.store import meta, secrecy
-from sqsqlite.store.checkpoints import look_around
+from sqsqlite.store.checkpoints import require_growth
 from sqsqlite.store.clock import FileClock
 from sqsqlite.store.connections import PlainConnection
 from sqsqlite.store.damage import warn_of_damage
@@ -35,8 +35,8 @@ class Transactions:
             timeout: seconds to wait for SQLite's own lock: what the wait for the turn has left of busy_timeout.
         """
         file = self.file
-        if file.headroom.is_look_due():
-            look_around(file, connection)
+        if file.headroom.is_measure_due():
+            require_growth(file, connection)
         # One cursor for the hot statements: to make one for each costs as much as the shortest of them.
         execute = connection.cursor().execute if type(connection) is PlainConnection else connection.execute
         if file.busy_timeout - timeout < SHORT_WAIT:
@@ -75,7 +75,7 @@ class Transactions:
         if tx.difference_ms is not None:
             self.file.difference_ms = tx.difference_ms
         if tx.wakes:
-            self._waker.tell(tx.wakes)
+            self._waker.announce(tx.wakes)
         if tx.has_erased:
             secrecy.empty_wal(self.file)
         self._upkeep.committed(tx)

@@ -134,7 +134,7 @@ class Waker:
 
     # --- telling
 
-    def tell(self, wakes: dict[int, int]) -> None:
+    def announce(self, wakes: dict[int, int]) -> None:
         """After a commit: news for the waiters of this process and of all others."""
         if self._waiters:
             for queue_id, visible_at in wakes.items():
@@ -237,7 +237,7 @@ class Waker:
                 self._receive(listener)
             # Also right after a datagram: a writer killed between its commit and its datagram must not be missed.
             if time.monotonic() >= look_at:
-                if versions.look():
+                if versions.have_changed():
                     self._hear_all()
                 look_at = time.monotonic() + (SAFETY_NET if listener is not None else 0.0)
         self._unbind()
@@ -293,7 +293,7 @@ class _Versions:
         self._connection: object = None
         self._last = -1
 
-    def look(self) -> bool:
+    def have_changed(self) -> bool:
         """Whether there was a commit since the last look. It borrows a connection: a fork can close it."""
         watchers = self._file.watchers
         try:

@@ -18,10 +18,10 @@ resource = pytest.importorskip("resource")
 
 PROGRAM = """
 import resource, sys
-from sqsqlite.serve.connections import room_for
+from sqsqlite.serve.connections import connections_possible
 soft, hard, connections = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-print(room_for(connections), *resource.getrlimit(resource.RLIMIT_NOFILE))
+print(connections_possible(connections), *resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 
 

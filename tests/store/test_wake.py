@@ -44,7 +44,7 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
 SEND_AND_DIE = """
 import os, signal, sqsqlite
 from sqsqlite.store.wake import Waker
-Waker.tell = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+Waker.announce = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 sqsqlite.connect(sys.argv[1]).queue("orders").send("last words")
 """
 
