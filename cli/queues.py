@@ -19,38 +19,27 @@ if TYPE_CHECKING:
     from sqsqlite import Queue, QueueStatistics
 
 
-_RECEIVES = 3  # until a message goes to the dead-letter queue, by default
+_RECEIVES = 3  # default number of receives before a message goes to the dead-letter queue
 
 
-def _number(flag: str, unit: str, limit: Range, what: str) -> Callable[..., Any]:
-    return click.option(flag, type=int, metavar=unit, help=f"{what}, {span(limit)}.")
+def _number(flag: str, limit: Range, meaning: str, unit: str = "SECONDS") -> Callable[..., Any]:
+    return click.option(flag, type=int, metavar=unit, help=f"{meaning}, {span(limit)}.")
 
 
 _OPTIONS = (
-    _number(
-        "--visibility-timeout",
-        "SECONDS",
-        SQS.visibility_timeout_seconds,
-        "How long a received message is hidden",
-    ),
-    _number("--delay-seconds", "SECONDS", SQS.delay_seconds, "Delay before a message becomes visible"),
-    _number(
-        "--message-retention-period",
-        "SECONDS",
-        SQS.message_retention_period_seconds,
-        "How long a message is kept",
-    ),
+    _number("--visibility-timeout", SQS.visibility_timeout_seconds, "How long a received message is hidden"),
+    _number("--delay-seconds", SQS.delay_seconds, "Delay before a message becomes visible"),
+    _number("--message-retention-period", SQS.message_retention_period_seconds, "How long a message is kept"),
     _number(
         "--receive-message-wait-time-seconds",
-        "SECONDS",
         SQS.receive_message_wait_time_seconds,
         "How long a receive waits by default",
     ),
     _number(
         "--maximum-message-size",
-        "BYTES",
         SQS.maximum_message_size_bytes,
-        "The longest body with its attributes",
+        "The largest body with its attributes",
+        "BYTES",
     ),
     click.option(
         "--content-based-deduplication",
@@ -153,7 +142,7 @@ def set_(
       sqsqlite set orders --dead-letter-queue orders-failed --max-receive-count 5
       sqsqlite set orders -a RedrivePolicy=
 
-    Sets either all attributes or, if one is refused, none; other attributes stay. An empty RedrivePolicy removes the
+    Sets all given attributes or, if one is refused, none; other attributes stay. An empty RedrivePolicy removes the
     dead-letter queue. Tags are added, or their values replaced.
     """
     tags = _pairs(given.pop("tags"), "--tag")
@@ -227,15 +216,7 @@ def queues(line: CommandLine, prefix: str) -> None:
     With PREFIX, only the queues whose names begin with it.
     """
     rows = [
-        {
-            "queue": found.name,
-            "visible": found.visible,
-            "in_flight": found.in_flight,
-            "delayed": found.delayed,
-            "oldest_seconds": round(found.age_of_oldest_seconds),
-            "dead_letter_queue": target_name(found),
-        }
-        for found in line.sqs.stats(prefix)
+        {**counts_row(found), "dead_letter_queue": target_name(found)} for found in line.sqs.stats(prefix)
     ]
     if not rows:
         line.say(f"no queue's name begins with {prefix!r}" if prefix else "no queues")
@@ -251,6 +232,17 @@ def counts_columns() -> list[Column]:
         Column("delayed", leave=10),
         Column("oldest_seconds", "age", shown=age),
     ]
+
+
+def counts_row(found: "QueueStatistics") -> dict[str, Any]:
+    """The values of `counts_columns`."""
+    return {
+        "queue": found.name,
+        "visible": found.visible,
+        "in_flight": found.in_flight,
+        "delayed": found.delayed,
+        "oldest_seconds": round(found.age_of_oldest_seconds),
+    }
 
 
 def target_name(found: "QueueStatistics") -> str | None:

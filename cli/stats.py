@@ -13,7 +13,7 @@ import click
 from sqsqlite.cli.arguments import QueueName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
-from sqsqlite.cli.queues import counts_columns, target_name
+from sqsqlite.cli.queues import counts_columns, counts_row, target_name
 from sqsqlite.cli.table import Column
 
 if TYPE_CHECKING:
@@ -66,19 +66,9 @@ def _statistics(line: CommandLine, queue: str | None) -> "list[QueueStatistics]"
     return [found for found in line.sqs.stats(name) if found.name == name]
 
 
-def _counts_row(found: "QueueStatistics") -> dict[str, Any]:
-    return {
-        "queue": found.name,
-        "visible": found.visible,
-        "in_flight": found.in_flight,
-        "delayed": found.delayed,
-        "oldest_seconds": round(found.age_of_oldest_seconds),
-    }
-
-
 def _stats_row(found: "QueueStatistics") -> dict[str, Any]:
     return {
-        **_counts_row(found),
+        **counts_row(found),
         "sent": found.sent,
         "received": found.received,
         "deleted": found.deleted,
@@ -146,7 +136,7 @@ def _top_row(now: "QueueStatistics", before: "QueueStatistics | None", seconds: 
         return round(max(count, 0) / seconds, 1)
 
     return {
-        **_counts_row(now),
+        **counts_row(now),
         "sent_per_s": rate("sent"),
         "received_per_s": rate("received"),
         "deleted_per_s": rate("deleted"),
