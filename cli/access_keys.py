@@ -37,7 +37,7 @@ def keys() -> None:
     metavar="ID",
     default=DEFAULT_ACCOUNT_ID,
     show_default=True,
-    help="The account of the key, twelve digits. Default: the account of a file used without a server.",
+    help="The account of the key, twelve digits. A file without a server has the default one.",
 )
 @click.option("--user", metavar="NAME", default="", help="A user of the account, for policies that name one.")
 @click.pass_obj

@@ -81,7 +81,7 @@ _HELP = {
     "Actions": f"Up to {SQS.policy_action_count} SQS actions, or *.",
 }
 
-# Flags of the AWS CLI about the way to a server. Without a server they mean nothing, and are passed over.
+# Flags of the AWS CLI about connections and its own display. They mean nothing here, and are ignored.
 _PASSED_OVER = (
     ("--no-cli-pager", None),
     ("--no-sign-request", None),
@@ -255,7 +255,7 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
     line.output.document(_json_value(result))
     if result.get("Failed"):
         line.output.flush()
-        raise Failure(f"{len(result['Failed'])} of the entries failed", PARTIAL)
+        raise Failure(f"failed entries: {len(result['Failed'])}", PARTIAL)
 
 
 def _parameters(fields: tuple[inspect.Field, ...], given: dict[str, Any]) -> dict[str, Any]:

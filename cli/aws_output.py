@@ -48,8 +48,8 @@ def check_query(query: Any, *, each: bool) -> None:
             )
     elif not _is_of_each(query.parsed):
         raise click.UsageError(
-            "with --delete, --query must begin with [], [*] or [?...], as '[].body' does, and give one result a "
-            "message: otherwise it cannot be known which messages were printed and may be deleted"
+            "with --delete, --query must begin with [], [*] or [?...], as '[].body' does, and give one result "
+            "for each message: otherwise the command can't know which messages were printed and may be deleted"
         )
 
 

@@ -58,9 +58,9 @@ def dlq(line: CommandLine, queue: str | None, number: int, source: str | None) -
       sqsqlite dlq orders-failed
       sqsqlite dlq orders-failed --source orders --limit 100 --query '[].body'
 
-    Without QUEUE, lists the dead-letter queues, and how many messages each has from which queue. With QUEUE, lists its
-    dead letters, the latest moved first; their age counts from the send. The command receives nothing. `sqsqlite
-    redrive` sends dead letters back.
+    Without QUEUE, it lists the dead-letter queues, and the number of messages from each source queue. With QUEUE, it
+    shows the dead letters of that queue, the latest first; their age counts from the send. It receives nothing.
+    `sqsqlite redrive` sends dead letters back.
     """
     if queue is None:
         if source is not None:
@@ -129,7 +129,7 @@ def _message_row(found: "DeadLetter", now_ms: int) -> dict[str, Any]:
     "--rate",
     type=click.IntRange(_RATE.low, _RATE.high),
     metavar="N",
-    help=f"Messages a second, {span(_RATE)}. Default: as fast as it can.",
+    help=f"Messages a second, {span(_RATE)}. Default: as fast as possible.",
 )
 @click.option("--source", metavar="QUEUE", type=QueueName(), help="Only messages that came from this queue.")
 @click.option("--body-contains", metavar="TEXT", help="Only messages with this text in their body.")
@@ -144,7 +144,7 @@ def _message_row(found: "DeadLetter", now_ms: int) -> dict[str, Any]:
 @click.option(
     "--background",
     is_flag=True,
-    help="Start the move and return. Any process that has the file open goes on with it.",
+    help="Start the move and return. Any process that has the file open continues it.",
 )
 @click.pass_obj
 def redrive(
@@ -168,7 +168,7 @@ def redrive(
     Moves each visible message of the dead-letter queue QUEUE to its source queue, or to --to. There it is a new
     message: it has a new id, is sent now and was never received. The command starts a move task, as
     start-message-move-task does. Ctrl-C cancels the task; moved messages stay moved. If the command is killed, the next
-    process that opens the file goes on.
+    process that opens the file continues the task.
 
     A message that died in several queues goes back one step with each redrive.
     """
@@ -190,7 +190,7 @@ def redrive(
     line.confirm(f"move {messages(count)} from {found.name} to {_where_to(going)}{stays}", yes=yes)
     task = found.start_move_task(target, max_messages_per_second=rate, only=only)
     if background:
-        line.say(f"{found.name}: started; any process that has the file open goes on with it")
+        line.say(f"{found.name}: started; any process that has the file open continues the move")
         line.print_rows([_result_row(found, task)], _RESULT)
         return
     task = _follow(line, found, task, count)
@@ -235,7 +235,7 @@ def _follow(line: CommandLine, queue: "Queue", task: "MoveTask", count: int) -> 
         raise
     except StoreError:
         progress.clear()
-        line.say(f"{queue.name}: the task is still there, and goes on as soon as it can")
+        line.say(f"{queue.name}: the task is kept, and continues as soon as possible")
         raise
     finally:
         progress.clear()

@@ -52,12 +52,12 @@ def demo(context: click.Context, line: CommandLine, workers: int, limit: int | N
 
     The demo sends a message for each source file of Python's standard library. Worker processes receive the messages
     and parse the files. They write each result to a table of the application, in the transaction that deletes the
-    message. If a worker's visibility timeout ends before (on a slow machine many do), the result is rolled back.
+    message. If a worker's visibility timeout ends first (on a slow machine many do), the result is rolled back.
     The demo kills one worker (SIGKILL) while it holds messages, and the others receive those again. Files that do not
     parse end in the dead-letter queue. Finally the demo counts everything: the exit code is 1 if anything was lost or
     done twice. If Spark and Java are installed, Spark reports on the file, and writes a page next to it.
 
-    The file stays. It is ./demo-output/demo.db, or demo-2.db and so on, unless --db names another new one.
+    The file stays. It is ./demo-output/demo.db, or demo-2.db and so on, unless --db names another new file.
 
     \b
       sqsqlite demo

@@ -87,7 +87,7 @@ EXIT_CODES = {
     EMPTY: "nothing was received (only with --fail-empty)",
     PARTIAL: "a part failed: entries of a batch, messages of a send, a receive --exec, a redrive or a dump; "
     "or receive --delete kept messages that --query did not print",
-    BUSY: "other writers kept the file for the whole of --busy-timeout",
+    BUSY: "other writers held the file longer than --busy-timeout",
     UPGRADE: "the file's schema is too old: sqsqlite db upgrade",
     INTERRUPTED: "interrupted by Ctrl-C (128 + SIGINT)",
     PIPE_CLOSED: "the reader of standard output closed it (128 + SIGPIPE)",

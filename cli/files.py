@@ -159,7 +159,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
 @click.command("load")
 @click.argument("source", metavar="FILE", type=click.File("rb"))
 @click.option(
-    "--renew", is_flag=True, help="Give messages new ids; they are sent now and were never received."
+    "--renew", is_flag=True, help="Load the messages as new ones: with new ids, sent now, never received."
 )
 @click.option(
     "--again", is_flag=True, help="Load from the beginning, even if parts of this dump were loaded before."
@@ -167,7 +167,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
 @click.option("--dry-run", is_flag=True, help="Check each line and load nothing.")
 @click.pass_obj
 def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run: bool) -> None:
-    r"""Load the messages that dump has written.
+    r"""Load the messages of a dump.
 
     \b
       sqsqlite load orders.jsonl
@@ -175,8 +175,8 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
 
     Creates the file and the queues if they are missing; existing queues keep their settings. Messages keep their ids,
     send times, receive counts and delays, and FIFO queues recognize repeated sends as before. Each commit holds
-    hundreds of messages: after an error or a kill, the same command goes on from the last commit. If the whole dump is
-    loaded already, the command loads nothing.
+    hundreds of messages: after an error or a kill, the same command continues after the last commit. If the whole dump
+    is loaded already, the command loads nothing.
     """
     import sqsqlite
 
@@ -205,7 +205,8 @@ def _say_result(line: CommandLine, done: "Loaded", summary: str) -> None:
         line.say(f"{done.before:,} messages of this dump were loaded before (--again loads them once more)")
     if done.expired:
         line.say(
-            f"{done.expired:,} messages were left out: the retention of their queue has ended (--renew sends them anew)"
+            f"{done.expired:,} messages were left out: their retention period has ended "
+            "(--renew sends them as new messages)"
         )
     for warning in done.warnings:
         line.say(f"warning: {warning}")

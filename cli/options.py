@@ -35,7 +35,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 
 def _compile(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """A slip in the expression is reported before the verb does anything."""
+    """Compile the expression, so that an error in it is reported before the verb does anything."""
     if value is not None:
         import jmespath
 
@@ -60,8 +60,8 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 def _explain(flag: str) -> NoReturn:
     raise click.UsageError(
-        f"{flag} chooses among servers and accounts, and this command works on a file: --db FILE chooses it. "
-        "To reach an endpoint use aws itself, or any other SQS client."
+        f"{flag} chooses a server or an account, but this command works on the file that --db FILE names. "
+        "To reach an endpoint, use aws itself or another SQS client."
     )
 
 
@@ -74,8 +74,8 @@ _OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     },
     ("--output",): {
         "type": click.Choice(FORMATS),
-        "help": "Default: a table on a terminal, else jsonl; json for the AWS CLI's commands. csv-safe is csv for "
-        "spreadsheets, which take none of its cells for a formula.",
+        "help": "Default: a table on a terminal, else jsonl; json for the AWS CLI's commands. csv-safe is csv "
+        "that spreadsheets never read as formulas.",
     },
     ("--out",): {
         "metavar": "PATH",
@@ -106,7 +106,7 @@ _OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     ("--adopt",): {
         "is_flag": True,
         "default": None,
-        "help": "Add the queue's tables to a SQLite file that holds an application's tables.",
+        "help": "Add the tables of the queues to an existing SQLite file of an application.",
     },
     ("--no-color",): {
         "is_flag": True,

@@ -195,7 +195,7 @@ def _pairs(words: tuple[str, ...], flag: str) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals):
-            raise click.BadParameter(f"{word!r}: expected a name, = and a value", param_hint=flag)
+            raise click.BadParameter(f"{word!r}: expected NAME=VALUE", param_hint=flag)
         pairs[name] = value
     return pairs
 
@@ -269,7 +269,7 @@ def purge(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
       sqsqlite purge orders --dry-run
       sqsqlite purge orders
 
-    You cannot undo this. A queue can be purged once in 60 seconds.
+    You cannot undo this. A queue can be purged once every 60 seconds.
     """
     found = line.queue(queue)
     count = len(found)
@@ -292,7 +292,7 @@ def delete(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
     \b
       sqsqlite delete orders
 
-    You cannot undo this. For 60 seconds, a queue of this name cannot be made again.
+    You cannot undo this. For 60 seconds, a queue of this name can't be made again.
     """
     found = line.queue(queue)
     count = len(found)

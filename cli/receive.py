@@ -72,10 +72,10 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
 @click.command("tail")
 @queue_argument
 @how_many()
-@click.option("-f", "--follow", is_flag=True, help="Go on with new messages, until interrupted.")
+@click.option("-f", "--follow", is_flag=True, help="Keep showing new messages until interrupted.")
 @click.pass_obj
 def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
-    r"""Show the latest messages; -f goes on with new ones.
+    r"""Show the latest messages; -f waits for new ones.
 
     \b
       sqsqlite tail orders
@@ -111,7 +111,7 @@ _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="The most messages to receive; any number.",
+    help="How many messages to receive at most.",
 )
 @click.option(
     "--wait", type=int, metavar="SECONDS", help=f"How long to wait for the first message, {span(_WAIT)}."
@@ -124,7 +124,7 @@ _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds
 )
 @click.option("--delete", is_flag=True, help="Delete the messages after printing them.")
 @click.option("--fail-empty", is_flag=True, help="Exit with 3 if no message came.")
-@click.option("--loop", is_flag=True, help="Go on until interrupted, and wait for more messages.")
+@click.option("--loop", is_flag=True, help="Wait for more messages until interrupted.")
 @click.option(
     "--exec",
     "command",
@@ -160,12 +160,13 @@ def receive(
     queue the rest of its group waits too: at most ten messages of a group come before these are deleted, which --exec
     and --loop --delete do as they go.
 
-    With --delete, --query must give one result a message ('[].body'; with --loop 'body'). If it gives nothing or null
-    for a message, the message is not deleted: the exit code is 4, and the message comes back when its timeout ends.
+    With --delete, --query must give one result for each message ('[].body'; with --loop 'body'). If it gives nothing or
+    null for a message, the message is not deleted: the exit code is 4, and the message comes back when its timeout
+    ends.
 
-    A visibility timeout of 0 hides nothing. Then the command makes one receive of at most ten messages, so that none
-    comes twice. Each receive counts, and may be the one that sends a message to the dead-letter queue. `sqsqlite peek`
-    only looks.
+    A visibility timeout of 0 hides nothing. Then the command makes one receive of at most ten messages, so that no
+    message comes twice. Each receive counts, and may be the one that sends a message to the dead-letter queue.
+    `sqsqlite peek` only looks.
 
     With --exec the shell runs COMMAND for each message. Exit code 0 deletes the message. After another code the message
     waits for its visibility timeout, or for --retry-after. A message that another consumer has received or deleted
@@ -178,7 +179,7 @@ def receive(
         raise click.UsageError("--retry-after needs --exec")
     if command is not None and delete:
         raise click.UsageError(
-            "--delete and --exec exclude each other: exit 0 of COMMAND deletes the message"
+            "--delete and --exec can't be combined: COMMAND deletes a message by exit code 0"
         )
     query = line.options.get("query")
     if delete and query is not None:

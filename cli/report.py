@@ -127,7 +127,7 @@ def _check(name: str, form: str | None, out: str | None) -> None:
     if name == "all" and form != "html":
         raise click.UsageError("`report all` is a page: add --output html --out FILE.")
     if form not in (None, *FORMATS):
-        raise click.UsageError(f"--output {form}: a report has one of {', '.join(FORMATS)}.")
+        raise click.UsageError(f"--output {form}: choose one of {', '.join(FORMATS)}.")
 
 
 def _check_options(context: click.Context, name: str, form: str | None, *, live: bool) -> None:
@@ -148,7 +148,7 @@ def _check_options(context: click.Context, name: str, form: str | None, *, live:
     for option in ("partitions", "snapshot_dir"):
         if live and given_here(option):
             raise click.UsageError(
-                f"--{option.replace('_', '-')} is for the snapshot, and --live takes no snapshot: give one of the two."
+                f"--{option.replace('_', '-')} is about the snapshot, and --live takes no snapshot: leave one out."
             )
     if context.obj.options.get("query") is not None and form in ("html", "parquet"):
         raise click.UsageError(f"--query does not work with {form}, only with json, jsonl, table and CSV.")
@@ -238,4 +238,4 @@ def _say_summary(line: CommandLine, taken: "Taken", watch: Watch) -> None:
         read = taken.facts.files - len(taken.facts.problems)
         files = "1 file" if read == 1 else f"{read:,} files"
         what = f"{taken.facts.messages:,} messages of {files}, snapshot {taken.seconds:.1f} s"
-    line.say(f"{what}; {watch.seconds:.1f} s in all, Spark's start ({watch.spark_seconds:.1f} s) not counted")
+    line.say(f"{what}; {watch.seconds:.1f} s in all, without Spark's start ({watch.spark_seconds:.1f} s)")

@@ -76,13 +76,13 @@ def send(
       seq 1000 | sqsqlite send orders -
       sqsqlite send orders - --jsonl < messages.jsonl
 
-    BODY is the text; - reads standard input, several hundred messages a commit. Empty lines are skipped. If a line is
-    refused, the lines before it are sent and none after it, unless --continue-on-error is given. After any other
-    error, Ctrl-C or SIGTERM the command says how many lines were sent, and how to send the others. It prints the
-    message's id; of many messages only with --output.
+    BODY is the text; - reads standard input, and commits several hundred messages at once. Empty lines are skipped. If
+    a line is refused, the command sends the lines before it and stops, unless --continue-on-error is given. After any
+    other error, Ctrl-C or SIGTERM it says how many lines were sent, and how to send the others. It prints the id of the
+    message; with - only if --output is given.
     """
     if jsonl + nul + raw > 1:
-        raise click.UsageError("--jsonl, --nul and --raw exclude each other")
+        raise click.UsageError("--jsonl, --nul and --raw can't be combined")
     if refused_path is not None and not continue_on_error:
         raise click.UsageError("--refused needs --continue-on-error")
     if body == "-" and common["deduplication_id"] is not None and not raw:

@@ -48,7 +48,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--base-url",
     metavar="URL",
-    help="The beginning of queue URLs. Default: the scheme and Host header of each request.",
+    help="The first part of queue URLs. Default: the scheme and Host header of each request.",
 )
 @click.option(
     "--allowed-host",
@@ -76,7 +76,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--rate-limit",
     metavar="N",
     type=click.FloatRange(0, min_open=True),
-    help="Serve N requests a second for each account; answer more with RequestThrottled.",
+    help="Serve N requests a second for each account; refuse others with RequestThrottled.",
 )
 @click.option(
     "--processes",
@@ -177,20 +177,20 @@ def _check(options: dict[str, Any]) -> None:
             f"--rate-limit {options['rate_limit']}: it must be a finite number of requests a second"
         )
     if (options["tls_certificate"] is None) != (options["tls_key"] is None):
-        raise click.UsageError("--tls-cert and --tls-key belong together")
+        raise click.UsageError("--tls-cert and --tls-key must be given together")
     if options["require_tls"] and options["tls_certificate"] is None and not options["behind_proxy"]:
         raise click.UsageError(
-            "--require-tls needs --tls-cert and --tls-key, or --behind-proxy: nothing would be served"
+            "--require-tls needs --tls-cert and --tls-key, or --behind-proxy: every request would be refused"
         )
     for name in options["allowed_hosts"]:
         if not name or set(name) & set("/@*") or name.count(":") == 1:
             raise click.UsageError(
-                f"--allowed-host {name}: it must be a name or an address, without scheme, port and wildcard"
+                f"--allowed-host {name}: it must be a name or an address, without a scheme, port or wildcard"
             )
     if options["base_url"] is not None and not _is_base_url(options["base_url"]):
         raise click.UsageError(
-            f"--base-url {options['base_url']}: it must be http://HOST[:PORT] or https://HOST[:PORT], without path and "
-            "query: a queue's URL adds account and name"
+            f"--base-url {options['base_url']}: it must be http://HOST[:PORT] or https://HOST[:PORT], without a path "
+            "or query: the URL of a queue adds the account and the name"
         )
     if options["processes"] > 1 and not hasattr(os, "fork"):
         raise click.UsageError("--processes: this system can't fork, so it can run only one process")
@@ -237,8 +237,8 @@ def _announce(line: CommandLine, options: dict[str, Any], endpoint: "Endpoint") 
         line.say("access keys are in force: clients must sign requests")
     else:
         line.say(
-            "no access keys: the server accepts only this machine, and serves every request, signed or not, as account "
-            f"{DEFAULT_ACCOUNT_ID}"
+            "no access keys: the server accepts clients of this machine only, and serves every request, signed or not, "
+            f"as account {DEFAULT_ACCOUNT_ID}"
         )
 
 

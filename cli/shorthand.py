@@ -84,7 +84,7 @@ class _Reader:
                 raise self.error("'='")
             if match[0] in found:
                 self.place = start
-                raise self.error(f"another name than {match[0]}, which was given before")
+                raise self.error(f"a name other than {match[0]}, which was given before")
             found[match[0]] = self.value(end, from_file=from_file)
             if end and self.take(end):
                 return found
@@ -137,7 +137,7 @@ class _Reader:
         if mark and mark in _quoted:
             match = _quoted[mark].match(self.text, self.place)
             if match is None:
-                raise self.error(f"a text between {mark} and {mark}")
+                raise self.error(f"text between {mark} and {mark}")
             self.place = match.end()
             text = _unescaped.sub(r"\1", match[1])
         else:

@@ -56,7 +56,7 @@ def stats(line: CommandLine, queue: str | None) -> None:
     line.print_rows((_stats_row(one) for one in found), [*counts_columns(), *_ACTIVITY])
     if found and line.output.shows_tables:
         since = (instant(found[0].activity_since) or "")[11:16]
-        line.say(f"sent to empty: since {since} UTC, the last minute or two")
+        line.say(f"the columns from sent to empty count since {since} UTC, the last minute or two")
 
 
 def _statistics(line: CommandLine, queue: str | None) -> "list[QueueStatistics]":
@@ -95,14 +95,14 @@ def top(line: CommandLine, once: bool, sort: str, interval: float) -> None:
       sqsqlite top --once --output json
 
     Rates are messages a second since the last refresh. Without a terminal, each refresh prints another table below the
-    last one. q ends it, and so does Ctrl-C.
+    last one. Press q or Ctrl-C to quit.
     """
     whole_screen = line.output.has_screen and not once and "output" not in line.options
     with quit_key() as wait:
         for rows in _refreshed(line, interval, wait):
             rows.sort(key=lambda row: row[_SORTS[sort]], reverse=sort != "name")
             if whole_screen:
-                title = f"{line.path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}  (q ends it)"
+                title = f"{line.path}  {time.strftime('%H:%M:%S')}  queues: {len(rows)}  (q quits)"
                 line.output.fill_screen(title, rows, _TOP)
                 continue
             line.output.rows(rows, _TOP, default="table")
@@ -201,8 +201,8 @@ def metrics(line: CommandLine, queue: str | None) -> None:
       sqsqlite metrics orders --query '[0].ApproximateAgeOfOldestMessage'
 
     Shows all queues, or QUEUE, at one instant. Counts are exact, and ages are in seconds. NumberOf... and
-    SentMessageSize count the running minute and the one before it. FIFO queues and standard ones have some metrics of
-    their own. A table has a line for each metric; the other formats have an object for each queue.
+    SentMessageSize count the running minute and the one before it. Some metrics exist only for FIFO queues, others only
+    for standard queues. A table has a line for each metric; the other formats have an object for each queue.
     """
     found = line.sqs.metrics() if queue is None else [line.queue(queue).metrics()]
     if line.output.makes_tables:

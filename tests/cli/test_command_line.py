@@ -122,7 +122,7 @@ def test_another_applications_file_needs_the_option_adopt(run, path):
 def test_flags_without_a_meaning_here_are_refused(run, sqs, verb, flag):
     refused = run(verb, flag, "http://localhost:9324")
     assert refused.code == 2
-    assert f"{flag} chooses among servers and accounts" in refused.err
+    assert f"{flag} chooses a server or an account" in refused.err
     assert run(flag, "x", verb).code == 2
 
 

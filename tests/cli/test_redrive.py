@@ -189,7 +189,7 @@ def test_the_next_process_continues_the_task_of_a_killed_one(path, sqs, dead):
 def test_a_task_in_the_background_is_left_to_the_other_processes(run, sqs, dead):
     ran = run("redrive", "dead", "--rate", "20", "--background", "--yes")
     assert (ran.code, ran.rows[0]["status"]) == (0, "RUNNING")
-    assert ran.err == "dead: started; any process that has the file open goes on with it\n"
+    assert ran.err == "dead: started; any process that has the file open continues the move\n"
     with sqsqlite.connect(sqs._store.path):
         until(lambda: len(dead) == 0)
 
@@ -217,9 +217,7 @@ def test_a_full_disk_is_reported_and_the_task_stays(tmp_path, monkeypatch):
             fill_by_another_program(disk)
             ran = runner_on(path)("redrive", "dead", "--yes")
             assert (ran.code, ran.out) == (1, "")
-            assert ran.err.startswith(
-                "dead: the task is still there, and goes on as soon as it can\nDiskFull: "
-            )
+            assert ran.err.startswith("dead: the task is kept, and continues as soon as possible\nDiskFull: ")
             assert lengths(sqs) == {"dead": 10, "orders": 0}
             (disk / "somebody-elses").unlink()
             with sqsqlite.connect(path):

@@ -17,10 +17,10 @@ import pytest
             "ages has no --top. These have it: receives, poison, groups, leases, expiring, all.",
         ),
         ("backlog --every hour", "backlog has no --every. These have it: throughput, all."),
-        ("backlog --live --partitions 2", "--partitions is for the snapshot, and --live takes no snapshot"),
+        ("backlog --live --partitions 2", "--partitions is about the snapshot, and --live takes no snapshot"),
         (
             "backlog --live --snapshot-dir .",
-            "--snapshot-dir is for the snapshot, and --live takes no snapshot",
+            "--snapshot-dir is about the snapshot, and --live takes no snapshot",
         ),
         ("all --output html --query []", "--query does not work with html"),
         ("backlog --output parquet --out lake --query []", "--query does not work with parquet"),

@@ -45,7 +45,7 @@ def test_server_shares_the_file_and_ends_well_on_a_signal(path, sqs, number):
     with served(path) as server:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server.url)
         server.until_said(
-            "no access keys: the server accepts only this machine, and serves .* as account 000000000000"
+            "no access keys: the server accepts clients of this machine only, and serves .* as account 000000000000"
         )
         client = server.client()
         client.send_message(QueueUrl=f"{server.url}/000000000000/orders", MessageBody="over the wire")
@@ -234,9 +234,9 @@ def test_environment_cannot_name_a_trusted_proxy(path, sqs, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--tls-cert", __file__], "belong together"),
-        (["--tls-key", __file__], "belong together"),
-        (["--require-tls"], "nothing would be served"),
+        (["--tls-cert", __file__], "must be given together"),
+        (["--tls-key", __file__], "must be given together"),
+        (["--require-tls"], "every request would be refused"),
         (["--port", "65536"], "65536"),
         (["--rate-limit", "0"], "range"),
         (["--rate-limit", "nan"], "finite"),
@@ -244,15 +244,15 @@ def test_environment_cannot_name_a_trusted_proxy(path, sqs, monkeypatch):
         (["--processes", "0"], "range"),
         (["--base-url"], "argument"),
         (["--base-url", "http://queues.example/sqs"], "http://HOST[:PORT] or https://HOST[:PORT]"),
-        (["--base-url", "http://queues.example?x="], "without path and query"),
-        (["--base-url", "http://queues.example#x"], "without path and query"),
-        (["--base-url", "ftp://queues.example"], "without path and query"),
-        (["--base-url", "queues.example"], "without path and query"),
-        (["--base-url", "HTTP://queues.example"], "without path and query"),
-        (["--base-url", "http://"], "without path and query"),
-        (["--base-url", ""], "without path and query"),
-        (["--allowed-host", "http://queues"], "without scheme"),
-        (["--allowed-host", "queues:9324"], "without scheme"),
+        (["--base-url", "http://queues.example?x="], "without a path or query"),
+        (["--base-url", "http://queues.example#x"], "without a path or query"),
+        (["--base-url", "ftp://queues.example"], "without a path or query"),
+        (["--base-url", "queues.example"], "without a path or query"),
+        (["--base-url", "HTTP://queues.example"], "without a path or query"),
+        (["--base-url", "http://"], "without a path or query"),
+        (["--base-url", ""], "without a path or query"),
+        (["--allowed-host", "http://queues"], "without a scheme"),
+        (["--allowed-host", "queues:9324"], "without a scheme"),
         (["--allowed-host", "*"], "wildcard"),
     ],
 )

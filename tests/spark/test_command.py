@@ -124,7 +124,7 @@ def test_a_wrong_command_line_names_its_mistake(run, words, said):
 def test_a_format_before_the_verb_that_no_report_has_is_refused(run):
     refused = run("--output", "text", "report", "backlog")
     assert refused.code == 2
-    assert "--output text: a report has one of table" in refused.err
+    assert "--output text: choose one of table" in refused.err
 
 
 def test_settings_for_a_session_that_runs_already_are_refused(run):
