@@ -1,9 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite analytics` fetches Spark's JDBC driver and prints the types that JDBC readers need."""
+"""`sqsqlite export` writes Parquet files; `sqsqlite analytics` fetches the JDBC driver and prints types for readers."""
+
+import re
+from pathlib import Path
+from typing import Any
 
 import click
 
+from sqsqlite.cli.arguments import QueueName
 from sqsqlite.cli.command_line import CommandLine
+from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, spark_options
+
+
+def _folder(context: click.Context, parameter: click.Parameter, given: str) -> Path:
+    if re.match("[A-Za-z][A-Za-z0-9+.-]+:/", given):  # a drive of Windows has one letter
+        raise click.BadParameter(
+            f"{given}: name a folder of this machine or of a shared file system, not a URL.",
+            context,
+            parameter,
+        )
+    return Path(given)
+
+
+@click.command("export")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--parquet",
+    "folder",
+    metavar="DIR",
+    required=True,
+    type=click.Path(file_okay=False),
+    callback=_folder,
+    help="The folder to add to; it is made if it does not exist.",
+)
+@click.option(
+    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="Only this queue; repeatable."
+)
+@spark_options
+@click.pass_obj
+def export(
+    line: CommandLine, /, files: tuple[str, ...], folder: Path, queues: tuple[str, ...], **settings: Any
+) -> None:
+    r"""Export queues to Parquet, for analysis elsewhere.
+
+    \b
+      sqsqlite export --parquet lake
+      sqsqlite export --parquet lake --queue orders '/srv/*/queues.db'
+
+    Writes one row for each message, without its body, in folders by queue and by day of sending (UTC). Each run adds
+    a snapshot and keeps the earlier ones; the column taken_at tells them apart. Spark, DuckDB and pandas read the
+    folder as it is.
+    """
+    from sqsqlite.cli.output import check_folder
+    from sqsqlite.contract.names import queue_name
+    from sqsqlite.spark import facts_of, iso, message_rows, read_facts, write_parquet
+
+    paths = queue_files(line, files)
+    check_folder("--parquet", folder)
+    line.check_out(paths)
+    names = tuple(queue_name(queue)[1] for queue in queues)
+    watch = Watch(line)
+    partitions, snapshot_dir = settings.pop("partitions"), settings.pop("snapshot_dir")
+    with spark(watch, **settings) as session:
+        watch.at("Taking the snapshot")
+        with facts_of(paths, all_message_ids=True, folder=snapshot_dir, progress=watch.took) as facts:
+            watch.at("Writing")
+            tables = read_facts(session, facts, ("messages",), partitions=partitions)
+            check_queues(names, tables["queues"], paths)
+            rows = message_rows(tables["messages"], tables["queues"], names)
+            count = write_parquet(rows, folder, expected=rows.count() if names else facts.messages)
+    line.say_problems(facts.problems.values())
+    line.print_rows(
+        [
+            {
+                "parquet": str(folder),
+                "messages": count,
+                "files": facts.files - len(facts.problems),
+                "taken_at": iso(facts.taken_at),
+            }
+        ]
+    )
 
 
 @click.group("analytics")

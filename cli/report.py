@@ -13,9 +13,8 @@ from sqsqlite.cli.arguments import QueueName, Since, SinceType
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import given
-from sqsqlite.cli.report_columns import columns_of
 from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, spark_options
-from sqsqlite.cli.table import on_screen
+from sqsqlite.cli.table import Column, age, instant, on_screen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,6 +35,49 @@ NAMES = (
     "fleet",
 )
 FORMATS = ("table", "json", "jsonl", "csv", "csv-safe", "parquet", "html")
+
+
+# Narrow screens leave out the column with the lowest number first. Columns without a number stay.
+_LEAVE = {
+    "sent_bytes": 1,
+    "deduplicated": 2,
+    "source_arn": 3,
+    "bytes": 4,
+    "max_receive_count": 5,
+    "first_moved_at": 6,
+    "expires_at": 7,
+    "highest_receive_count": 8,
+    "age_p50_seconds": 9,
+    "delayed": 10,
+    "dead_lettered": 11,
+    "deleted_per_minute": 12,
+    "sent_per_minute": 13,
+    "age_p95_seconds": 14,
+    "turns_ahead": 15,
+}
+_HEADINGS = {
+    "oldest_age_seconds": "oldest",
+    "age_p50_seconds": "p50",
+    "age_p95_seconds": "p95",
+    "age_seconds": "age",
+    "from_seconds": "from",
+    "to_seconds": "to",
+    "sent_per_minute": "sent/min",
+    "deleted_per_minute": "deleted/min",
+    "drain_seconds": "drains in",
+    "poison_candidates": "poison?",
+    "empty_receives": "empty",
+    "dead_lettered": "dead",
+    "held_mean_seconds": "held, mean",
+    "held_longest_seconds": "longest",
+    "next_expires_in_seconds": "next back in",
+    "expires_in_seconds": "back in",
+    "held_seconds": "held",
+    "blocked_seconds": "blocked for",
+    "expiring_within_minute": "within 1m",
+    "highest_receive_count": "max receives",
+}
+_CUT = ("file", "queue", "problem", "group_id", "source", "source_arn")
 
 
 @click.command("report")
@@ -204,7 +246,7 @@ def _print(
     keys = make_report(names[0], taken.tables, options).columns
     line.print_rows(
         found,
-        columns_of(names[0], found),
+        _columns_of(names[0], found),
         names=names_without_constants(keys, found, one_file=len(paths) == 1),
     )
     if line.output.shows_tables or form == "table":
@@ -213,7 +255,7 @@ def _print(
                 watch.clear()
                 line.output.rows([])
                 line.say(f"\n{name}:")
-                line.print_rows(details, columns_of(name, details))
+                line.print_rows(details, _columns_of(name, details))
 
 
 def _write_parquet(frame: "DataFrame", folder: str) -> None:
@@ -239,3 +281,26 @@ def _say_summary(line: CommandLine, taken: "Taken", watch: Watch) -> None:
         files = "1 file" if read == 1 else f"{read:,} files"
         what = f"{taken.facts.messages:,} messages of {files}, snapshot {taken.seconds:.1f} s"
     line.say(f"{what}; {watch.seconds:.1f} s in all, without Spark's start ({watch.spark_seconds:.1f} s)")
+
+
+def _columns_of(name: str, rows: Sequence[dict[str, Any]]) -> list[Column]:
+    """The columns of a report's table, with ages in the unit that fits.
+
+    Args:
+        name: the name of the report. The fleet report keeps its column `file`, which names each row.
+    """
+    names = list(rows[0]) if rows else ()
+    return [
+        Column(
+            column,
+            _HEADINGS.get(column, ""),
+            leave=0 if name == "fleet" and column == "file" else _LEAVE.get(column, 0),
+            cut=column in _CUT,
+            shown=age
+            if column.endswith("_seconds")
+            else instant
+            if column.endswith("_at") or column == "at"
+            else None,
+        )
+        for column in names
+    ]

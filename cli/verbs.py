@@ -60,47 +60,35 @@ VERBS: dict[str, Verb] = {
     "serve": Verb("serve:serve", ENDPOINT, "Serve the file to SQS clients, until Ctrl-C or SIGTERM."),
     "keys": Verb("access_keys:keys", ENDPOINT, "Make, list, rotate and remove the access keys of serve."),
     "report": Verb("report:report", ANALYTICS, "Report on the queues with Spark, over JDBC."),
-    "export": Verb("export:export", ANALYTICS, "Export queues to Parquet, for analysis elsewhere."),
+    "export": Verb("analytics:export", ANALYTICS, "Export queues to Parquet, for analysis elsewhere."),
     "analytics": Verb(
         "analytics:analytics", ANALYTICS, "Fetch the JDBC driver, or print the types of the reporting views."
     ),
-    "create-queue": Verb("actions:create_queue", AWS, "Make a queue, or find an equal one."),
-    "delete-queue": Verb("actions:delete_queue", AWS, "Delete a queue with its messages, without asking."),
-    "get-queue-url": Verb("actions:get_queue_url", AWS, "Print a queue's URL."),
-    "list-queues": Verb("actions:list_queues", AWS, "List the URLs of queues."),
-    "list-dead-letter-source-queues": Verb(
-        "actions:list_dead_letter_source_queues",
-        AWS,
-        "List the queues that send their dead letters to a queue.",
-    ),
-    "get-queue-attributes": Verb(
-        "actions:get_queue_attributes", AWS, "Print a queue's attributes and counts."
-    ),
-    "set-queue-attributes": Verb("actions:set_queue_attributes", AWS, "Set attributes, either all or none."),
-    "purge-queue": Verb("actions:purge_queue", AWS, "Delete all messages of a queue, without asking."),
-    "send-message": Verb("actions:send_message", AWS, "Send a message."),
-    "send-message-batch": Verb("actions:send_message_batch", AWS, "Send up to ten messages."),
-    "receive-message": Verb("actions:receive_message", AWS, "Receive up to ten messages."),
-    "delete-message": Verb("actions:delete_message", AWS, "Delete a received message."),
-    "delete-message-batch": Verb("actions:delete_message_batch", AWS, "Delete up to ten received messages."),
-    "change-message-visibility": Verb(
-        "actions:change_message_visibility", AWS, "Change how long a received message stays hidden, from now."
-    ),
-    "change-message-visibility-batch": Verb(
-        "actions:change_message_visibility_batch",
-        AWS,
-        "Change how long up to ten messages stay hidden, from now.",
-    ),
-    "tag-queue": Verb("actions:tag_queue", AWS, "Add tags to a queue, or give them other values."),
-    "untag-queue": Verb("actions:untag_queue", AWS, "Remove tags from a queue."),
-    "list-queue-tags": Verb("actions:list_queue_tags", AWS, "Print a queue's tags."),
-    "add-permission": Verb("actions:add_permission", AWS, "Let other accounts use a queue."),
-    "remove-permission": Verb("actions:remove_permission", AWS, "Withdraw a permission."),
-    "start-message-move-task": Verb(
-        "actions:start_message_move_task", AWS, "Move a dead-letter queue's messages."
-    ),
-    "list-message-move-tasks": Verb(
-        "actions:list_message_move_tasks", AWS, "List a dead-letter queue's move tasks."
-    ),
-    "cancel-message-move-task": Verb("actions:cancel_message_move_task", AWS, "Stop a running move task."),
 }
+
+_ACTIONS = {
+    "create-queue": "Make a queue, or find an equal one.",
+    "delete-queue": "Delete a queue with its messages, without asking.",
+    "get-queue-url": "Print a queue's URL.",
+    "list-queues": "List the URLs of queues.",
+    "list-dead-letter-source-queues": "List the queues that send their dead letters to a queue.",
+    "get-queue-attributes": "Print a queue's attributes and counts.",
+    "set-queue-attributes": "Set attributes, either all or none.",
+    "purge-queue": "Delete all messages of a queue, without asking.",
+    "send-message": "Send a message.",
+    "send-message-batch": "Send up to ten messages.",
+    "receive-message": "Receive up to ten messages.",
+    "delete-message": "Delete a received message.",
+    "delete-message-batch": "Delete up to ten received messages.",
+    "change-message-visibility": "Change how long a received message stays hidden, from now.",
+    "change-message-visibility-batch": "Change how long up to ten messages stay hidden, from now.",
+    "tag-queue": "Add tags to a queue, or give them other values.",
+    "untag-queue": "Remove tags from a queue.",
+    "list-queue-tags": "Print a queue's tags.",
+    "add-permission": "Let other accounts use a queue.",
+    "remove-permission": "Withdraw a permission.",
+    "start-message-move-task": "Move a dead-letter queue's messages.",
+    "list-message-move-tasks": "List a dead-letter queue's move tasks.",
+    "cancel-message-move-task": "Stop a running move task.",
+}
+VERBS |= {name: Verb(f"actions:{name.replace('-', '_')}", AWS, summary) for name, summary in _ACTIONS.items()}
