@@ -13,7 +13,7 @@ from sqsqlite.cli.queues import yes_option
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 
 if TYPE_CHECKING:
-    from sqsqlite import NewKey, Session
+    from sqsqlite import NewKey
 
 _HOUR = 3_600
 
@@ -64,7 +64,7 @@ def list_(line: CommandLine) -> None:
     found = line.sqs.keys.list()
     if not found:
         line.say("no keys: a server started now accepts unsigned requests, and listens on loopback only")
-    line.print_rows(
+    line.output.rows(
         {
             "access_key_id": key.access_key_id,
             "account": key.account_id,
@@ -150,14 +150,16 @@ def session(
     The credentials have the account and user of the key, and end with the key if it ends first. The command writes
     nothing to the file.
     """
-    made = None if key_file is None else _in_file(key_file, access_key_id, duration)
+    from sqsqlite import key_file_session
+
+    made = None if key_file is None else key_file_session(key_file, access_key_id, duration)
     made = made or line.sqs.keys.session(access_key_id, duration)
     if export:
         click.echo(f"export AWS_ACCESS_KEY_ID={made.access_key_id}")
         click.echo(f"export AWS_SECRET_ACCESS_KEY={made.secret_access_key}")
         click.echo(f"export AWS_SESSION_TOKEN={made.token}")
         return
-    line.print_rows(
+    line.output.rows(
         [
             {
                 "AccessKeyId": made.access_key_id,
@@ -169,14 +171,8 @@ def session(
     )
 
 
-def _in_file(path: Path, access_key_id: str, duration: int) -> "Session | None":
-    from sqsqlite import key_file_session
-
-    return key_file_session(path, access_key_id, duration)
-
-
 def _print_secret(line: CommandLine, key: "NewKey") -> None:
-    line.print_rows(
+    line.output.rows(
         [
             {
                 "access_key_id": key.access_key_id,

@@ -82,7 +82,7 @@ _HELP = {
 }
 
 # Flags of the AWS CLI about connections and its own display. They mean nothing here, and are ignored.
-_PASSED_OVER = (
+_IGNORED = (
     ("--no-cli-pager", None),
     ("--no-sign-request", None),
     ("--no-verify-ssl", None),
@@ -113,22 +113,15 @@ class ActionCommand(click.Command):
         several = {
             flag for option in self.params if getattr(option, "multiple", False) for flag in option.opts
         }
-        return super().parse_args(ctx, _repeated(args, several))
-
-
-def _repeated(words: list[str], several: set[str]) -> list[str]:
-    """The words, with each of these flags repeated before each of its words."""
-    written: list[str] = []
-    flag = None
-    for word in words:
-        if word.startswith("-"):
-            flag = word if word in several else None
+        written: list[str] = []
+        flag = None
+        for word in args:
+            if word.startswith("-"):
+                flag = word if word in several else None
+            elif flag is not None and written[-1] != flag:
+                written.append(flag)
             written.append(word)
-        elif flag is None:
-            written.append(word)
-        else:
-            written += [word] if written[-1] == flag else [flag, word]
-    return written
+        return super().parse_args(ctx, written)
 
 
 def _command(verb: str, kind: Any) -> click.Command:
@@ -220,11 +213,11 @@ def _extra_flags(*, paginated: bool) -> list[click.Parameter]:
                 ["--starting-token"], metavar="TOKEN", help="Continue where an earlier --max-items ended."
             ),
         ]
-    flags += [
+    ignored = (
         click.Option([flag], is_flag=metavar is None, metavar=metavar, hidden=True, expose_value=False)
-        for flag, metavar in _PASSED_OVER
-    ]
-    return [*flags]
+        for flag, metavar in _IGNORED
+    )
+    return [*flags, *ignored]
 
 
 def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given: dict[str, Any]) -> None:
@@ -238,7 +231,7 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
     }
     in_pages = not given.pop("no_paginate") and verb in _PAGINATED
     parameters = _parameters(fields, given)
-    client = line.client(create=verb in _CREATING)
+    client = line.open(create=verb in _CREATING).client
     for name in _ARNS & parameters.keys():
         parameters[name] = _arn(parameters[name], line.sqs.region)
     with line.naming(parameters.get("QueueUrl") or parameters.get("QueueName")):

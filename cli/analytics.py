@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from sqsqlite.cli.arguments import QueueName
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, spark_options
 
@@ -32,9 +31,6 @@ def _folder(context: click.Context, parameter: click.Parameter, given: str) -> P
     type=click.Path(file_okay=False),
     callback=_folder,
     help="The folder to add to; it is made if it does not exist.",
-)
-@click.option(
-    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="Only this queue; repeatable."
 )
 @spark_options
 @click.pass_obj
@@ -70,7 +66,7 @@ def export(
             rows = message_rows(tables["messages"], tables["queues"], names)
             count = write_parquet(rows, folder, expected=rows.count() if names else facts.messages)
     line.say_problems(facts.problems.values())
-    line.print_rows(
+    line.output.rows(
         [
             {
                 "parquet": str(folder),
@@ -105,7 +101,8 @@ def fetch_driver(line: CommandLine) -> None:
     """
     from sqsqlite.spark import DRIVER_VERSION, driver_jar
 
-    line.print_rows([{"driver": str(driver_jar()), "version": DRIVER_VERSION}])
+    jar = driver_jar()
+    line.output.rows([{"driver": str(jar), "version": DRIVER_VERSION}])
 
 
 @analytics.command("schema")
@@ -126,4 +123,4 @@ def schema(line: CommandLine, view: str | None) -> None:
     if view is not None and view not in VIEWS:
         raise click.UsageError(f"there is no reporting view {view}: the views are {', '.join(VIEWS)}")
     names = VIEWS if view is None else (view,)
-    line.print_rows({"view": name, "custom_schema": custom_schema(VIEWS[name])} for name in names)
+    line.output.rows({"view": name, "custom_schema": custom_schema(VIEWS[name])} for name in names)

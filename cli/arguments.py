@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of arguments: names and how the shell completes them, `--since` and `--duration`."""
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure, failure_of
-from sqsqlite.cli.options import given
+from sqsqlite.cli.options import ENVIRONMENT, given
 from sqsqlite.errors import InvalidAttributeName, InvalidParameterValue, SQSQLiteError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class QueueName(click.types.StringParamType):
         """The names of queues in the file that the half-typed line names. Makes no file."""
         from click.shell_completion import CompletionItem
 
-        line = CommandLine({**_from_environment(), **given(ctx)})
+        line = CommandLine({"db": os.environ.get(ENVIRONMENT), **given(ctx)})
         try:
             return [CompletionItem(queue.name) for queue in line.sqs.queues(incomplete)]
         except (Failure, SQSQLiteError):
@@ -41,17 +42,8 @@ class QueueName(click.types.StringParamType):
             line.close()
 
 
-def _from_environment() -> dict[str, Any]:
-    import os
-
-    from sqsqlite.cli.options import ENVIRONMENT
-
-    return {"db": os.environ[ENVIRONMENT]} if os.environ.get(ENVIRONMENT) else {}
-
-
-def queue_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument QUEUE, as `queue`."""
-    return click.argument("queue", metavar="QUEUE", type=QueueName())(function)
+queue_argument = click.argument("queue", metavar="QUEUE", type=QueueName())
+optional_queue_argument = click.argument("queue", metavar="[QUEUE]", required=False, type=QueueName())
 
 
 @contextmanager

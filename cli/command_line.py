@@ -17,10 +17,9 @@ from sqsqlite.cli.table import PLAIN_TERMINALS, on_screen, one_line
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
-    from sqsqlite import SQS, Client, Queue
+    from sqsqlite import SQS, Queue
     from sqsqlite.cli.output import Output
     from sqsqlite.cli.progress import Progress
-    from sqsqlite.cli.table import Column
 
 _OPENING = ("synchronous", "compat", "limits", "busy_timeout", "adopt", "region")
 
@@ -114,10 +113,6 @@ class CommandLine:
             names = [found.name for found in self.sqs.queues()]
             raise no_such_queue(queue, self.path, names) from error
 
-    def client(self, *, create: bool = False) -> "Client":
-        """A client like boto3's, on the open file."""
-        return self.open(create=create).client
-
     def close_file(self) -> None:
         """Close the file; the next use opens it again."""
         if self._sqs is not None:
@@ -173,17 +168,6 @@ class CommandLine:
             query=options.get("query"),
             coloured=self.coloured,
         )
-
-    def print_rows(
-        self,
-        rows: Iterable[Mapping[str, Any]],
-        columns: "Sequence[Column]" = (),
-        *,
-        endless: bool = False,
-        names: Sequence[str] = (),
-    ) -> None:
-        """Print data; see `Output.rows`."""
-        self.output.rows(rows, columns, endless=endless, names=names)
 
     def say(self, text: str) -> None:
         """Print a sentence to standard error, unless --quiet is given."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite.cli.arguments import QueueName, queue_argument
+from sqsqlite.cli.arguments import QueueName, optional_queue_argument, queue_argument
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, PARTIAL, Failure
 from sqsqlite.cli.message_rows import instant, peeked_row
@@ -42,13 +42,16 @@ _PLAN = (
     Column("stays_because", "stays because"),
 )
 _RESULT = (Column("queue"), Column("status"), Column("moved"), Column("failure_reason", "because"))
+_source_option = click.option(
+    "--source", metavar="QUEUE", type=QueueName(), help="Only messages that came from this queue."
+)
 _RATE = LIMITS.move_task_messages_per_second
 
 
 @click.command("dlq")
-@click.argument("queue", metavar="[QUEUE]", required=False, type=QueueName())
+@optional_queue_argument
 @how_many("--limit")
-@click.option("--source", metavar="QUEUE", type=QueueName(), help="Only messages that came from this queue.")
+@_source_option
 @click.pass_obj
 def dlq(line: CommandLine, queue: str | None, number: int, source: str | None) -> None:
     r"""Show dead letters, their sources and receive counts.
@@ -74,7 +77,7 @@ def _print_queues(line: CommandLine) -> None:
     found = line.sqs.dead_letters()
     if not found:
         line.say("no dead-letter queues")
-    line.print_rows((_queue_row(one) for one in found), _QUEUES)
+    line.output.rows((_queue_row(one) for one in found), _QUEUES)
     for missing in (one for one in found if not one.exists):
         line.say(
             f"{missing.source}: its dead-letter queue {missing.queue} does not exist; failing messages stay in "
@@ -99,7 +102,7 @@ def _print_messages(line: CommandLine, queue: "Queue", number: int, source: str 
     rows = [_message_row(one, now_ms) for one in found[:number]]
     if not rows:
         line.say(f"{queue.name}: {_why_none(line, queue.name)}")
-    line.print_rows(rows, with_group(_MESSAGES, queue.name, rows))
+    line.output.rows(rows, with_group(_MESSAGES, queue.name, rows))
     if len(found) > number:
         line.say(f"there are more than {number:,} messages: --limit shows more")
 
@@ -131,10 +134,11 @@ def _message_row(found: "DeadLetter", now_ms: int) -> dict[str, Any]:
     metavar="N",
     help=f"Messages a second, {span(_RATE)}. Default: as fast as possible.",
 )
-@click.option("--source", metavar="QUEUE", type=QueueName(), help="Only messages that came from this queue.")
-@click.option("--body-contains", metavar="TEXT", help="Only messages with this text in their body.")
+@_source_option
+@click.option("--body-contains", "body", metavar="TEXT", help="Only messages with this text in their body.")
 @click.option(
     "--min-receives",
+    "minimum_receive_count",
     type=click.IntRange(min=1),
     metavar="N",
     help="Only messages received at least N times before they died.",
@@ -156,6 +160,7 @@ def redrive(
     dry_run: bool,
     yes: bool,
     background: bool,
+    source: str | None,
     **conditions: Any,
 ) -> None:
     r"""Send dead letters back to their source queues.
@@ -172,14 +177,16 @@ def redrive(
 
     A message that died in several queues goes back one step with each redrive.
     """
+    from sqsqlite import MoveFilter
+
     found = line.queue(queue)
     target = None if to is None else line.queue(to)
-    only = _filter(**conditions)
+    only = MoveFilter(source_arn=source, **conditions)
     parts = _planned(line, found, target, only)
     going = [part for part in parts if part.kept_by is None]
     count = sum(part.messages for part in going)
     if dry_run:
-        line.print_rows((_plan_row(part) for part in parts), _PLAN)
+        line.output.rows((_plan_row(part) for part in parts), _PLAN)
         line.say(f"would move {messages(count)} from {found.name}")
         return
     staying = sum(part.messages for part in parts) - count
@@ -191,17 +198,11 @@ def redrive(
     task = found.start_move_task(target, max_messages_per_second=rate, only=only)
     if background:
         line.say(f"{found.name}: started; any process that has the file open continues the move")
-        line.print_rows([_result_row(found, task)], _RESULT)
+        line.output.rows([_result_row(found, task)], _RESULT)
         return
     task = _follow(line, found, task, count)
-    line.print_rows([_result_row(found, task)], _RESULT)
+    line.output.rows([_result_row(found, task)], _RESULT)
     _refuse_less(task)
-
-
-def _filter(*, source: str | None, body_contains: str | None, min_receives: int | None) -> "MoveFilter":
-    from sqsqlite import MoveFilter
-
-    return MoveFilter(source_arn=source, body=body_contains, minimum_receive_count=min_receives)
 
 
 def _planned(

@@ -34,7 +34,7 @@ def backup(line: CommandLine, target: Path, force: bool) -> None:
     synced, so an interrupted backup keeps the earlier one. `sqsqlite restore` makes a file of queues from it.
     """
     size_bytes = line.sqs.backup(target, replace=force)
-    line.print_rows([{"backup": str(target), "bytes": size_bytes}])
+    line.output.rows([{"backup": str(target), "bytes": size_bytes}])
 
 
 @click.command("restore")
@@ -55,7 +55,7 @@ def restore(line: CommandLine, source: Path, target: Path | None) -> None:
 
     target = target or line.path
     size_bytes = sqsqlite.restore(source, target)
-    line.print_rows([{"file": str(target), "bytes": size_bytes}])
+    line.output.rows([{"file": str(target), "bytes": size_bytes}])
 
 
 @click.command("check")
@@ -83,7 +83,7 @@ def check(line: CommandLine, quick: bool, bodies: bool, set_aside: Path | None, 
     found = _check(line, quick=quick, bodies=bodies)
     if set_aside is not None and found and _set_aside(line, set_aside, yes=yes):
         found = _check(line, quick=quick, bodies=bodies)
-    line.print_rows(({"finding": one.what, "what_to_do": one.advice} for one in found), endless=True)
+    line.output.rows(({"finding": one.what, "what_to_do": one.advice} for one in found), endless=True)
     if found:
         raise Failure(f"{line.path}: {len(found)} {'finding' if len(found) == 1 else 'findings'}", FAILED)
     line.say(f"{line.path}: sound")
@@ -146,7 +146,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
             yield row
 
     try:
-        line.print_rows(rows())
+        line.output.rows(rows())
     finally:
         progress.clear()
         for told in damaged:
@@ -235,7 +235,7 @@ def current(line: CommandLine) -> None:
     from sqsqlite import schema_state
 
     state = schema_state(path)
-    line.print_rows([{"file": str(path), "version": state.version, "needed": state.needed}])
+    line.output.rows([{"file": str(path), "version": state.version, "needed": state.needed}])
 
 
 @db.command("check")
@@ -252,7 +252,7 @@ def check_schema(line: CommandLine) -> None:
     from sqsqlite import schema_state
 
     found = schema_state(path).differences
-    line.print_rows(({"difference": difference} for difference in found), endless=True)
+    line.output.rows(({"difference": difference} for difference in found), endless=True)
     if found:
         raise Failure(f"{path}: the schema differs from the needed one", FAILED)
     line.say(f"{path}: the schema matches the needed one")
@@ -283,7 +283,7 @@ def upgrade(line: CommandLine, dry_run: bool, no_backup: bool) -> None:
     )
     if done.backup is not None:
         line.say(f"backup: {done.backup}")
-    line.print_rows(
+    line.output.rows(
         {"revision": step.revision, "version": step.version, "description": step.description}
         for step in done.migrations
     )

@@ -2,8 +2,8 @@
 """The options that every command takes, before the verb or after it."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
 
@@ -20,6 +20,17 @@ _KEPT = "sqsqlite.options"
 def span(limit: Range) -> str:
     """A range in words for a help text. The request checks the value, since --limits native allows more."""
     return f"{limit.low:,} to {limit.high:,}"
+
+
+def all_of(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Make one decorator of several options. The help lists them in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def given(context: click.Context) -> dict[str, Any]:
@@ -55,14 +66,10 @@ def _keep_number(context: click.Context, parameter: click.Parameter, value: floa
 
 def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value is not None and not context.resilient_parsing:
-        _explain(parameter.opts[0])
-
-
-def _explain(flag: str) -> NoReturn:
-    raise click.UsageError(
-        f"{flag} chooses a server or an account, but this command works on the file that --db FILE names. "
-        "To reach an endpoint, use aws itself or another SQS client."
-    )
+        raise click.UsageError(
+            f"{parameter.opts[0]} chooses a server or an account, but this command works on the file that --db FILE "
+            "names. To reach an endpoint, use aws itself or another SQS client."
+        )
 
 
 # By name, in the order of `sqsqlite --help`; the keyword arguments of click.Option.
@@ -127,7 +134,7 @@ _REFUSED = ("--endpoint-url", "--profile")
 
 def root_options() -> list[click.Parameter]:
     """The options before the verb. Only these read the environment."""
-    return [*_made(), *_refused()]
+    return [*_made(click.Option)]
 
 
 def add_options(command: click.Command) -> click.Command:
@@ -137,7 +144,7 @@ def add_options(command: click.Command) -> click.Command:
             add_options(child)
     keep_examples(command)
     taken = {flag for parameter in command.params for flag in parameter.opts}
-    added = [option for option in [*_made(_AfterVerb), *_refused()] if taken.isdisjoint(option.opts)]
+    added = [option for option in _made(_AfterVerb) if taken.isdisjoint(option.opts)]
     command.params += added
     if command.epilog is None:
         command.epilog = "The options of `sqsqlite --help`, such as --db and --output, work here too."
@@ -161,15 +168,9 @@ class _AfterVerb(click.Option):
         return None
 
 
-def _made(kind: type[click.Option] = click.Option) -> list[click.Option]:
-    made = []
+def _made(kind: type[click.Option]) -> list[click.Option]:
+    made = [click.Option((flag,), expose_value=False, callback=_refuse, hidden=True) for flag in _REFUSED]
     for flags, settings in _OPTIONS.items():
         environment = ENVIRONMENT if flags == ("--db",) and kind is click.Option else None
-        made.append(
-            kind(flags, expose_value=False, envvar=environment, **{"callback": _keep, **settings}),
-        )
+        made.append(kind(flags, expose_value=False, envvar=environment, **{"callback": _keep, **settings}))
     return made
-
-
-def _refused() -> list[click.Option]:
-    return [click.Option((flag,), expose_value=False, callback=_refuse, hidden=True) for flag in _REFUSED]

@@ -127,8 +127,6 @@ class Output:
         self._endless: Drawing | None = None
         self._screen: Screen | None = None
         if path not in (None, "-"):
-            from sqsqlite.cli.output import check_target
-
             check_target(str(path), inputs)
             try:
                 self._file = open(str(path), "w", encoding="utf-8")  # noqa: SIM115 - open for the run
@@ -208,16 +206,14 @@ class Output:
                 if self._form is None and self._query is None and self.is_terminal and columns:
                     self._endless_table(row, columns)
                 else:
-                    self._some_rows(self._one(row), columns, "text" if self.is_terminal else "jsonl")
+                    found = row if self._query is None else self._searched(row)
+                    self._some_rows([found], columns, "text" if self.is_terminal else "jsonl")
                 self.flush()
             return
         if self._query is not None:
             self.document(self._searched(list(rows)), queried=True)
             return
         self._some_rows(rows, columns, default or ("table" if self.is_terminal else "jsonl"), names)
-
-    def _one(self, row: Row) -> list[Any]:
-        return [row] if self._query is None else [self._searched(row)]
 
     def _searched(self, data: Any) -> Any:
         from sqsqlite.cli.aws_output import search
@@ -232,7 +228,7 @@ class Output:
             self._line(_indented(list(rows)))
         elif form == "jsonl":
             for row in rows:
-                self._line(_compact(row))
+                self._line(json.dumps(row, ensure_ascii=False))
         elif form == "csv":
             self._csv(rows, names, cell_text)
         elif form == "csv-safe":
@@ -366,10 +362,6 @@ def _rows_of(value: Any) -> Iterator[Any]:
         yield from value
     else:
         yield value
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _indented(value: Any) -> str:

@@ -10,7 +10,7 @@ import click
 from sqsqlite.cli.arguments import AttributeName, QueueName, queue_argument, told_of_fifo
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure, failure_of
-from sqsqlite.cli.options import span
+from sqsqlite.cli.options import all_of, span
 from sqsqlite.cli.table import Column, age
 from sqsqlite.contract.limits import SQS, Range
 from sqsqlite.errors import QueueNameExists
@@ -26,7 +26,8 @@ def _number(flag: str, limit: Range, meaning: str, unit: str = "SECONDS") -> Cal
     return click.option(flag, type=int, metavar=unit, help=f"{meaning}, {span(limit)}.")
 
 
-_OPTIONS = (
+# The options of both `create` and `set`.
+_settings = all_of(
     _number("--visibility-timeout", SQS.visibility_timeout_seconds, "How long a received message is hidden"),
     _number("--delay-seconds", SQS.delay_seconds, "Delay before a message becomes visible"),
     _number("--message-retention-period", SQS.message_retention_period_seconds, "How long a message is kept"),
@@ -70,13 +71,6 @@ _OPTIONS = (
     ),
     click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag. Repeatable."),
 )
-
-
-def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of both `create` and `set`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.command("create")
@@ -220,7 +214,7 @@ def queues(line: CommandLine, prefix: str) -> None:
     ]
     if not rows:
         line.say(f"no queue's name begins with {prefix!r}" if prefix else "no queues")
-    line.print_rows(rows, [*counts_columns(), Column("dead_letter_queue", "dead letters to", leave=1)])
+    line.output.rows(rows, [*counts_columns(), Column("dead_letter_queue", "dead letters to", leave=1)])
 
 
 def counts_columns() -> list[Column]:

@@ -66,7 +66,7 @@ def peek(line: CommandLine, queue: str, number: int, hidden: bool) -> None:
     rows = [peeked_row(message) for message in found.peek(number, hidden=hidden)]
     if not rows:
         line.say("no hidden messages" if hidden else "no visible messages")
-    line.print_rows(rows, with_group(_PEEKED, found.name, rows))
+    line.output.rows(rows, with_group(_PEEKED, found.name, rows))
 
 
 @click.command("tail")
@@ -87,9 +87,9 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
     found = line.queue(queue)
     if not follow:
         rows = [peeked_row(message) for message in found.tail(number)]
-        line.print_rows(rows, with_group(_TAILED, found.name, rows))
+        line.output.rows(rows, with_group(_TAILED, found.name, rows))
         return
-    line.print_rows(map(peeked_row, found.follow(number)), with_group(_TAILED, found.name), endless=True)
+    line.output.rows(map(peeked_row, found.follow(number)), with_group(_TAILED, found.name), endless=True)
 
 
 _COLUMNS = (
@@ -184,7 +184,7 @@ def receive(
     query = line.options.get("query")
     if delete and query is not None:
         check_query(query, each=loop)
-    source = Receiving(line.client(), line.queue(queue).name, wait, visibility_timeout)
+    source = Receiving(line.sqs.client, line.queue(queue).name, wait, visibility_timeout)
     if retry_after is not None:
         _check_visibility_timeout(retry_after)
     with line.naming(source.name):  # another process may delete the queue meanwhile
@@ -226,7 +226,7 @@ def _print(line: CommandLine, source: Receiving, number: int, *, delete: bool) -
     messages = [message for portion in portions for message in portion]
     rows = [received_row(message) for message in messages]
     line.output.whole = delete
-    line.print_rows(rows, _columns(source.name, rows, delete=delete))
+    line.output.rows(rows, _columns(source.name, rows, delete=delete))
     if delete:
         _delete_printed(line, source, messages, rows, each=False)
     return len(rows)
@@ -238,7 +238,7 @@ def _print_for_ever(line: CommandLine, source: Receiving, *, delete: bool) -> in
     line.output.whole = delete
     for portion in source.for_ever():
         rows = [received_row(message) for message in portion]
-        line.print_rows(rows, columns, endless=True)
+        line.output.rows(rows, columns, endless=True)
         count += len(portion)
         if delete:
             _delete_printed(line, source, portion, rows, each=True)

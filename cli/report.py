@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from sqsqlite.cli.arguments import QueueName, Since, SinceType
+from sqsqlite.cli.arguments import Since, SinceType
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import given
@@ -17,8 +17,6 @@ from sqsqlite.cli.spark_options import Watch, check_queues, queue_files, spark, 
 from sqsqlite.cli.table import Column, age, instant, on_screen
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from sqsqlite.spark import Options, Taken
 
 # The names in sqsqlite.spark.REPORTS, which `--help` does not load; a test compares them.
@@ -85,9 +83,6 @@ _CUT = ("file", "queue", "problem", "group_id", "source", "source_arn")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option(
     "--since", type=SinceType(), metavar="15m|2h|7d|INSTANT", help="How far back the report looks; see below."
-)
-@click.option(
-    "--queue", "queues", multiple=True, type=QueueName(), metavar="QUEUE", help="Only this queue; repeatable."
 )
 @click.option(
     "--every", type=click.Choice(("minute", "hour", "day")), default="hour", help="The periods of throughput."
@@ -228,7 +223,10 @@ def _print(
 
     line: CommandLine = context.obj
     if form == "parquet":
-        _write_parquet(make_report(names[0], taken.tables, options), line.options["out"])
+        frame = make_report(names[0], taken.tables, options)
+        frame.coalesce(1).write.parquet(
+            str(Path(line.options["out"]).absolute())
+        )  # one file: a report is small
         return
 
     def rows(name: str) -> list[dict[str, Any]]:
@@ -244,7 +242,7 @@ def _print(
     found = rows(names[0])
     watch.clear()
     keys = make_report(names[0], taken.tables, options).columns
-    line.print_rows(
+    line.output.rows(
         found,
         _columns_of(names[0], found),
         names=names_without_constants(keys, found, one_file=len(paths) == 1),
@@ -255,12 +253,7 @@ def _print(
                 watch.clear()
                 line.output.rows([])
                 line.say(f"\n{name}:")
-                line.print_rows(details, _columns_of(name, details))
-
-
-def _write_parquet(frame: "DataFrame", folder: str) -> None:
-    # In one file: a report is small.
-    frame.coalesce(1).write.parquet(str(Path(folder).absolute()))
+                line.output.rows(details, _columns_of(name, details))
 
 
 def _write(text: str, path: str | None) -> None:

@@ -3,7 +3,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,14 +94,16 @@ def send(
     if body != "-":
         with line.naming(queue):
             sent = line.sqs.send(queue, body, **common)
-        line.print_rows([_row(sent)], [Column("message_id")])
+        line.output.rows([_row(sent)], [Column("message_id")])
         return
     sqs, found = line.sqs, line.queue(queue)
     from sqsqlite.cli.feed import Aside, Feed
 
     aside = Aside(refused_path or Path(f"{found.name}-refused.jsonl")) if continue_on_error else None
-    feed = Feed(sqs, found, _reader(common, jsonl, nul or raw), aside)
-    _send_input(line, feed, _separator(nul, raw))
+    read = _json_line if jsonl else _text if nul or raw else _text_line
+    # A line's own members win over the options.
+    feed = Feed(sqs, found, lambda record: {**common, **read(record)}, aside)
+    _send_input(line, feed, b"" if raw else b"\0" if nul else b"\n")
 
 
 def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
@@ -120,7 +122,7 @@ def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
     rows = sent_rows()
     try:
         if "output" in line.options:
-            line.print_rows(rows, [Column("message_id")])
+            line.output.rows(rows, [Column("message_id")])
         else:
             for _ in rows:
                 pass
@@ -135,16 +137,6 @@ def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
     line.say(progress.summary)
     if feed.aside and (failure := feed.aside.close()):
         raise failure
-
-
-def _reader(common: dict[str, Any], jsonl: bool, as_it_is: bool) -> Callable[[bytes], dict[str, Any]]:
-    """What makes a message of a record; its own members win over the common ones."""
-    read: Callable[[bytes], dict[str, Any]] = _json_line if jsonl else _text if as_it_is else _text_line
-    return lambda record: {**common, **read(record)}
-
-
-def _separator(nul: bool, raw: bool) -> bytes:
-    return b"" if raw else b"\0" if nul else b"\n"
 
 
 def _row(sent: Any) -> dict[str, Any]:

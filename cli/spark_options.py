@@ -8,15 +8,17 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from sqsqlite.cli.arguments import QueueName
 from sqsqlite.cli.command_line import CommandLine, no_such_queue
 from sqsqlite.cli.failures import FAILED, Failure, end, handled_by
+from sqsqlite.cli.options import all_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -39,7 +41,15 @@ def _setting(context: click.Context, parameter: click.Parameter, given: tuple[st
     return settings
 
 
-_OPTIONS = (
+spark_options = all_of(
+    click.option(
+        "--queue",
+        "queues",
+        multiple=True,
+        type=QueueName(),
+        metavar="QUEUE",
+        help="Only this queue; repeatable.",
+    ),
     click.option(
         "--master", metavar="URL", help="Where Spark runs. Default: local[*], all cores of this machine."
     ),
@@ -68,13 +78,6 @@ _OPTIONS = (
         help="The folder of the snapshot; on a cluster, every machine must see it. Default: a temporary one.",
     ),
 )
-
-
-def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--master, --conf, --jdbc-jar, --partitions and --snapshot-dir."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 class Watch:
@@ -119,7 +122,10 @@ def spark(
             yield session
     except Exception as error:
         if type(error).__module__.partition(".")[0] in {"pyspark", "py4j"}:
-            raise Failure(f"SparkFailed: {_first_line(error)}", FAILED) from error
+            # The message of Java's exception, without its stack.
+            exception = getattr(error, "java_exception", None)
+            lines = str(error if exception is None else exception).strip().splitlines()
+            raise Failure(f"SparkFailed: {lines[0] if lines else ''}", FAILED) from error
         raise
     finally:
         watch.clear()
@@ -189,10 +195,3 @@ def check_queues(wanted: Sequence[str], queues: "DataFrame", paths: Sequence[Pat
     for queue in wanted:
         if queue not in names:
             raise no_such_queue(queue, paths[0] if len(paths) == 1 else Path(f"{len(paths)} files"), names)
-
-
-def _first_line(error: BaseException) -> str:
-    """The message of Java's exception, without its stack."""
-    exception = getattr(error, "java_exception", None)
-    text = str(exception if exception is not None else error)
-    return text.strip().partition("\n")[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite.cli.arguments import QueueName
+from sqsqlite.cli.arguments import optional_queue_argument
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.message_rows import instant
 from sqsqlite.cli.queues import counts_columns, counts_row, target_name
@@ -40,7 +40,7 @@ _RATES = (
 
 
 @click.command("stats")
-@click.argument("queue", metavar="[QUEUE]", required=False, type=QueueName())
+@optional_queue_argument
 @click.pass_obj
 def stats(line: CommandLine, queue: str | None) -> None:
     r"""Show counts, ages, and the activity of the last minute or two.
@@ -53,7 +53,7 @@ def stats(line: CommandLine, queue: str | None) -> None:
     running minute and the one before it, that is, since activity_since.
     """
     found = _statistics(line, queue)
-    line.print_rows((_stats_row(one) for one in found), [*counts_columns(), *_ACTIVITY])
+    line.output.rows((_stats_row(one) for one in found), [*counts_columns(), *_ACTIVITY])
     if found and line.output.shows_tables:
         since = (instant(found[0].activity_since) or "")[11:16]
         line.say(f"the columns from sent to empty count since {since} UTC, the last minute or two")
@@ -150,15 +150,12 @@ def quit_key() -> Iterator[Wait]:
 
     If standard input is not a terminal, or on Windows, it only waits.
     """
-    try:
-        import termios
-        import tty
-    except ImportError:  # Windows
+    if sys.platform == "win32" or not sys.stdin.isatty():
         yield _sleep
         return
-    if not sys.stdin.isatty():
-        yield _sleep
-        return
+    import termios
+    import tty
+
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     tty.setcbreak(terminal)  # Ctrl-C still interrupts
@@ -191,7 +188,7 @@ _METRICS = (Column("QueueName", "queue"), Column("metric"), Column("value"))
 
 
 @click.command("metrics")
-@click.argument("queue", metavar="[QUEUE]", required=False, type=QueueName())
+@optional_queue_argument
 @click.pass_obj
 def metrics(line: CommandLine, queue: str | None) -> None:
     r"""Show CloudWatch's metrics of the queues.
@@ -206,9 +203,9 @@ def metrics(line: CommandLine, queue: str | None) -> None:
     """
     found = line.sqs.metrics() if queue is None else [line.queue(queue).metrics()]
     if line.output.makes_tables:
-        line.print_rows((cell for one in found for cell in _metrics_cells(one)), _METRICS)
+        line.output.rows((cell for one in found for cell in _metrics_cells(one)), _METRICS)
     else:
-        line.print_rows(_metrics_rows(found))
+        line.output.rows(_metrics_rows(found))
 
 
 def _metrics_rows(found: "list[QueueMetrics]") -> Iterator[dict[str, Any]]:

@@ -186,7 +186,7 @@ def test_an_unknown_queue_is_refused_with_similar_names(run):
     refused = run("report", "backlog", "--queue", "order")
     assert (refused.code, refused.out) == (1, "")
     assert "QueueDoesNotExist: order: no such queue" in refused.err
-    assert "there are: orders" in refused.err
+    assert "its queues: orders" in refused.err
 
 
 def test_another_account_s_queues_say_whose_they_are(run, tmp_path):
