@@ -15,8 +15,6 @@ from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 if TYPE_CHECKING:
     from sqsqlite import NewKey
 
-_HOUR = 3_600
-
 
 @click.group("keys")
 def keys() -> None:
@@ -82,7 +80,7 @@ def list_(line: CommandLine) -> None:
     "--grace",
     type=int,
     metavar="SECONDS",
-    default=_HOUR,
+    default=3_600,
     show_default=True,
     help="How long the old key still works; 0 ends it at once.",
 )

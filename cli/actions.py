@@ -92,6 +92,9 @@ _IGNORED = (
 )
 
 
+_METAVARS: dict[type, str] = {inspect.IntType: "INTEGER", inspect.ListType: "...", inspect.DictType: "MAP"}
+
+
 def __getattr__(name: str) -> click.Command:
     """Make the command of an action (`create_queue`) when its verb is used."""
     verb = name.replace("_", "-")
@@ -146,19 +149,11 @@ def _command(verb: str, kind: Any) -> click.Command:
 
 def _flag(verb: str, field: inspect.Field) -> click.Option:
     shape = without_none(field.type)
-    several = isinstance(shape, inspect.ListType)
-    metavar = "TEXT"
-    if isinstance(shape, inspect.IntType):
-        metavar = "INTEGER"
-    elif several:
-        metavar = "..."
-    elif isinstance(shape, inspect.DictType):
-        metavar = "MAP"
     return click.Option(
         [_flag_name(field), field.name],
         type=int if isinstance(shape, inspect.IntType) else _completed(verb, field.name),
-        multiple=several,
-        metavar=metavar,
+        multiple=isinstance(shape, inspect.ListType),
+        metavar=_METAVARS.get(type(shape), "TEXT"),
         help=_HELP.get(field.encode_name, "") + (" [required]" if field.required else ""),
     )
 

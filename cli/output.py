@@ -33,7 +33,9 @@ def check_target(target: str, inputs: Sequence[Path] = ()) -> None:
     path = Path(target)
     if any(_is_same(path, given) for given in inputs):
         raise Failure(f"--out {target}: the command reads this file and would overwrite it", FAILED)
-    for database in (path, *_databases_of(path)):
+    # The file itself, and the databases whose WAL, index or journal would have this name.
+    databases = [path, *(Path(target.removesuffix(end)) for end in _BESIDE if path.name.endswith(end))]
+    for database in databases:
         if _is_database(database):
             raise Failure(
                 f"--out {target}: this file belongs to a SQLite database and must not be overwritten", FAILED
@@ -71,11 +73,6 @@ def _is_same(target: Path, given: Path) -> bool:
         return os.path.samefile(target, given)
     except OSError:
         return os.path.realpath(target) == os.path.realpath(given)
-
-
-def _databases_of(path: Path) -> list[Path]:
-    """The databases whose WAL, index or journal would have this name."""
-    return [Path(str(path).removesuffix(suffix)) for suffix in _BESIDE if path.name.endswith(suffix)]
 
 
 def _is_database(path: Path) -> bool:

@@ -92,12 +92,7 @@ def tail(line: CommandLine, queue: str, number: int, follow: bool) -> None:
     line.output.rows(map(peeked_row, found.follow(number)), with_group(_TAILED, found.name), endless=True)
 
 
-_COLUMNS = (
-    Column("message_id"),
-    Column("receive_count", "count", leave=2),
-    Column("sent_at", "sent (UTC)", leave=1, shown=instant),
-    Column("body", cut=True),
-)
+_COLUMNS = (_ID, Column("receive_count", "count", leave=2), _SENT_AT, _BODY)
 _ATTRIBUTES = Column("attributes")
 _WAIT = limits.SQS.receive_message_wait_time_seconds
 _VISIBILITY_TIMEOUT = limits.SQS.visibility_timeout_seconds

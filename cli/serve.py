@@ -220,11 +220,9 @@ def _check_certificate(options: dict[str, Any]) -> None:
 
 def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
     """Open the log."""
-    if path is None:
-        return contextlib.nullcontext()
-    if path == "-":
-        return contextlib.nullcontext(sys.stderr)
-    return open(path, "a", encoding="utf-8")
+    if path in (None, "-"):
+        return contextlib.nullcontext(sys.stderr if path else None)
+    return open(str(path), "a", encoding="utf-8")
 
 
 def _announce(line: CommandLine, options: dict[str, Any], endpoint: "Endpoint") -> None:
@@ -251,17 +249,11 @@ def _work(line: CommandLine, make: Callable[[int], "Server"], place: int, ready:
             ready(server.stop)
             server.run()
             close(line, stopper)
-    except SQSQLiteError as error:
-        return _show(failure_of(error))
-    except click.ClickException as error:
-        return _show(error)
+    except (SQSQLiteError, click.ClickException) as error:
+        failure = failure_of(error) if isinstance(error, SQSQLiteError) else error
+        failure.show()
+        return failure.exit_code
     return 0
-
-
-def _show(failure: click.ClickException) -> int:
-    """Print the failure and return its exit code."""
-    failure.show()
-    return failure.exit_code
 
 
 class Stopper:

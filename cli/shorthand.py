@@ -123,12 +123,7 @@ class _Reader:
                 raise self.error("a comma or ']'")
             if self.take("]"):
                 break
-            if self.take("["):
-                found.append(self.items())
-            elif self.take("{"):
-                found.append(self.pairs("}"))
-            else:
-                found.append(self.word(inside=True))
+            found.append(self.value("]"))
         return found
 
     def word(self, *, inside: bool, from_file: bool = False) -> str | bytes:
