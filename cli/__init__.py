@@ -65,7 +65,7 @@ class Verbs(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the verbs under their headings, from the table alone."""
+        """Write the verbs under their headings, without loading any of them."""
         for section in dict.fromkeys(verb.section for verb in VERBS.values()):
             lines = [(name, verb.summary) for name, verb in VERBS.items() if verb.section == section]
             with formatter.section(section):

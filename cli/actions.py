@@ -12,7 +12,7 @@ from typing import Any
 import click
 from msgspec import inspect
 
-from sqsqlite.cli.arguments import AttributeName, QueueName, told_of_fifo
+from sqsqlite.cli.arguments import AttributeName, QueueName, with_fifo_hint
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import PARTIAL, Failure
 from sqsqlite.cli.options import span
@@ -237,7 +237,7 @@ def _run(line: CommandLine, verb: str, fields: tuple[inspect.Field, ...], given:
             result = {name: found for name, found in pages.build_full_result().items() if found}
         else:
             made = parameters if verb in _CREATING else {}
-            with told_of_fifo(made, "--attributes FifoQueue=true makes one"):
+            with with_fifo_hint(made, "--attributes FifoQueue=true makes one"):
                 result = getattr(client, verb.replace("-", "_"))(**parameters)
             del result["ResponseMetadata"]
     line.output.document(_json_value(result))

@@ -47,7 +47,7 @@ optional_queue_argument = click.argument("queue", metavar="[QUEUE]", required=Fa
 
 
 @contextmanager
-def told_of_fifo(parameters: Mapping[str, Any], remedy: str) -> Iterator[None]:
+def with_fifo_hint(parameters: Mapping[str, Any], remedy: str) -> Iterator[None]:
     """Add a hint to a refused CreateQueue that asks for a FIFO queue.
 
     Args:

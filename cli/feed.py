@@ -120,7 +120,7 @@ class Feed:
             raise Failure(f"{failure.message}\n{self.sent:,} sent before it, and none after it")
         return sent
 
-    def told(self, error: BaseException, separator: bytes) -> str:
+    def progress_after(self, error: BaseException, separator: bytes) -> str:
         """Say after an error how much of the input was sent, and how to send the rest."""
         name = {b"\n": "line", b"\0": "record"}.get(separator, "input")
         if not self.through:

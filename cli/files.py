@@ -131,7 +131,7 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
     that `sqsqlite load` needs, and the deduplication ids that FIFO queues remember. Changes nothing: messages in flight
     are written too, and stay in flight.
 
-    If the file is damaged, it writes the readable rows, names the others on standard error, and exits with 4.
+    If the file is damaged, the command writes the readable rows, names the others on standard error, and exits with 4.
     """
     line: CommandLine = context.obj
     given(context).setdefault("output", "jsonl")  # also on a terminal: it is not a table
@@ -149,8 +149,8 @@ def dump(context: click.Context, queues: tuple[str, ...]) -> None:
         line.output.rows(rows())
     finally:
         progress.clear()
-        for told in damaged:
-            click.echo(on_screen(f"damaged: {told}"), err=True)
+        for damage in damaged:
+            click.echo(on_screen(f"damaged: {damage}"), err=True)
     line.say(progress.summary)
     if damaged:
         raise Failure(f"{line.path}: damaged: the dump lacks the unreadable rows", PARTIAL)
@@ -196,10 +196,10 @@ def load(line: CommandLine, source: IO[bytes], renew: bool, again: bool, dry_run
             done = line.open(create=True).load(source, renew=renew, again=again, progress=count)
     finally:
         progress.clear()
-        _say_result(line, done, progress.summary)
+        _summarize(line, done, progress.summary)
 
 
-def _say_result(line: CommandLine, done: "Loaded", summary: str) -> None:
+def _summarize(line: CommandLine, done: "Loaded", summary: str) -> None:
     line.say(summary)
     if done.before:
         line.say(f"{done.before:,} messages of this dump were loaded before (--again loads them once more)")

@@ -324,7 +324,7 @@ class Output:
             self._out.write(line + "\n")
 
 
-# Spreadsheets take a text with such a beginning for a formula; some skip the white space before it.
+# Spreadsheets read a text with one of these beginnings as a formula; some skip the white space before it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 

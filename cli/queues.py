@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqsqlite.cli.arguments import AttributeName, QueueName, queue_argument, told_of_fifo
+from sqsqlite.cli.arguments import AttributeName, QueueName, queue_argument, with_fifo_hint
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import Failure, failure_of
 from sqsqlite.cli.options import all_of, span
@@ -109,7 +109,7 @@ def create(
         attributes["RedrivePolicy"] = _policy(line.queue(dead_letter_queue).arn, count)
     request = {"QueueName": queue, "Attributes": attributes, **({"tags": tags} if tags else {})}
     try:
-        with told_of_fifo(request, "a name that ends in .fifo makes one"):
+        with with_fifo_hint(request, "a name that ends in .fifo makes one"):
             sqs.client.create_queue(**request)
     except QueueNameExists as error:
         hint = f"hint: `sqsqlite set {queue}` changes a queue, with the same options"
@@ -257,7 +257,7 @@ dry_run_option = click.option(
 @dry_run_option
 @click.pass_obj
 def purge(line: CommandLine, queue: str, yes: bool, dry_run: bool) -> None:
-    r"""Delete all messages of a queue, also those in flight.
+    r"""Delete all messages of a queue, including messages in flight.
 
     \b
       sqsqlite purge orders --dry-run

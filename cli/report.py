@@ -82,13 +82,17 @@ _CUT = ("file", "queue", "problem", "group_id", "source", "source_arn")
 @click.argument("name", metavar="NAME", type=click.Choice((*NAMES, "all")))
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option(
-    "--since", type=SinceType(), metavar="15m|2h|7d|INSTANT", help="How far back the report looks; see below."
+    "--since", type=SinceType(), metavar="15m|2h|7d|INSTANT", help="How far back the report looks; see above."
 )
 @click.option(
     "--every", type=click.Choice(("minute", "hour", "day")), default="hour", help="The periods of throughput."
 )
 @click.option(
-    "--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="The rows of a list."
+    "--top",
+    type=click.IntRange(1, 100_000),
+    default=20,
+    show_default=True,
+    help="The number of rows in a list.",
 )
 @click.option(
     "--live", is_flag=True, help="Read the file itself, not a snapshot: one connection, one transaction."
@@ -122,8 +126,8 @@ def report(
     report first takes a snapshot, in one short read transaction of each file, so no writer waits for it.
 
     --since is the start of the rates of backlog (default 15m) and of the periods of throughput (default 1d). It selects
-    the messages sent since then for receives and poison, moved for dead-letters, and received for leases and expiring
-    (default all).
+    the messages sent since then for receives and poison, moved since then for dead-letters, and received since then
+    for leases and expiring (default all).
     """
     line: CommandLine = context.obj
     form = output or line.options.get("output")
@@ -154,7 +158,7 @@ def report(
             watch.at("Counting")
             check_queues(options.queues, taken.tables["queues"], paths)
             _print(context, form, names, taken, options, paths, watch)
-    _say_summary(line, taken, watch)
+    _summarize(line, taken, watch)
 
 
 def _check(name: str, form: str | None, out: str | None) -> None:
@@ -266,7 +270,7 @@ def _write(text: str, path: str | None) -> None:
         raise Failure(f"--out {path}: {error.strerror}", FAILED) from error
 
 
-def _say_summary(line: CommandLine, taken: "Taken", watch: Watch) -> None:
+def _summarize(line: CommandLine, taken: "Taken", watch: Watch) -> None:
     line.say_problems(taken.facts.problems.values() if taken.facts else ())
     what = "live"
     if taken.facts is not None:

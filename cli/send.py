@@ -129,7 +129,7 @@ def _send_input(line: CommandLine, feed: "Feed", separator: bytes) -> None:
     except BaseException as error:
         progress.clear()
         if not isinstance(error, Failure):
-            click.echo(feed.told(error, separator), err=True)
+            click.echo(feed.progress_after(error, separator), err=True)
         if feed.aside and (failure := feed.aside.close()):
             line.say(failure.message)
         raise

@@ -102,7 +102,7 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     Other programs may use the file meanwhile. Without access keys, the server accepts connections from this machine
     only, and serves every request, signed or not. `sqsqlite keys add` makes a key; from then on clients must sign
     requests. On the first signal the server answers long polls at once and finishes other requests. A second signal
-    ends it.
+    ends the server at once.
     """
     _check(options)
     log_path = options.pop("log")

@@ -58,7 +58,7 @@ spark_options = all_of(
         multiple=True,
         metavar="NAME=VALUE",
         callback=_setting,
-        help="A setting of Spark; repeatable.",
+        help="A Spark setting; repeatable.",
     ),
     click.option(
         "--jdbc-jar",

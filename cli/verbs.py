@@ -47,7 +47,7 @@ VERBS: dict[str, Verb] = {
     "top": Verb("stats:top", EVERYDAY, "Watch the queues, refreshed every second."),
     "dlq": Verb("dead_letters:dlq", EVERYDAY, "Show dead letters, their sources and receive counts."),
     "redrive": Verb("dead_letters:redrive", EVERYDAY, "Send dead letters back to their source queues."),
-    "purge": Verb("queues:purge", EVERYDAY, "Delete all messages of a queue, also those in flight."),
+    "purge": Verb("queues:purge", EVERYDAY, "Delete all messages of a queue, including messages in flight."),
     "delete": Verb("queues:delete", EVERYDAY, "Delete a queue with its messages."),
     "demo": Verb("demo:demo", EVERYDAY, "Run workers on real input, kill one, and show that it adds up."),
     "completion": Verb("arguments:completion", EVERYDAY, "Print how to switch on shell completion."),
