@@ -37,7 +37,7 @@ class Loaded:
 
     Attributes:
         messages: how many were loaded now.
-        before: how many of this dump an earlier run has loaded.
+        before: how many of this dump another run has loaded.
         expired: how many were left out, because they are beyond the retention of their queue.
         created: the names of the queues created.
         warnings: settings that could not be kept, a sentence each.
@@ -64,7 +64,8 @@ def load(
     Messages keep their ids, send times, receive counts and delays; an existing queue keeps its attributes. Each commit
     notes in the file how much of this dump it has. After an error or a kill, loading the same dump goes on from there;
     loading a complete one again does nothing. The deduplication ids of FIFO queues come last, when all messages are
-    there: before that, a message that is still missing would be taken for a duplicate.
+    there: before that, a message that is still missing would be taken for a duplicate. Two loads of the same dump at
+    once share the work.
 
     Args:
         lines: of one dump.
@@ -88,10 +89,14 @@ def load(
     done = Loaded(before=taken, created=tuple(created), warnings=tuple(warnings))
     names = {queue.name for queue in queues}
     for batch in _batches(reader, names, taken, store.settings.limits):
+        before, written = store.write(_write, batch, renew, caller, bookmark, taken, again)
         taken += len(batch)
-        written = store.write(_write, batch, renew, caller, bookmark, taken)
-        expired = done.expired + len(batch) - written
-        done = replace(done, messages=done.messages + written, expired=expired)
+        done = replace(
+            done,
+            messages=done.messages + written,
+            before=done.before + before,
+            expired=done.expired + len(batch) - before - written,
+        )
         progress(done)
     for chunk in _remembered(reader, names):
         if not renew:
@@ -238,8 +243,24 @@ def _write(
     caller: "Caller",
     bookmark: str,
     taken: int,
-) -> int:
-    """Store a batch, and note how much of the dump is in the file. Returns how many were within their retention."""
+    again: bool,
+) -> tuple[int, int]:
+    """Store a batch, and note how much of the dump is in the file.
+
+    Args:
+        taken: how many messages of the dump come before the batch.
+
+    Returns:
+        How many another load of the same dump has stored meanwhile, and how many of the others were within their
+        retention.
+    """
+    end = taken + len(batch)
+    found = tx.execute(SELECT_BOOKMARK, {"name": bookmark}).fetchone()
+    before = 0 if found is None or again else min(max(found[0] - taken, 0), len(batch))
+    if before:
+        if before == len(batch):
+            return before, 0
+        batch = batch[before:]
     by_queue: dict[str, list[LoadedMessage]] = {}
     for name, message in batch:
         by_queue.setdefault(name, []).append(message)
@@ -255,8 +276,8 @@ def _write(
         if kept:
             append_loaded(tx, queue, kept)
         written += len(kept)
-    tx.execute(sql.SET_META, {"name": bookmark, "number": taken, "bytes": None})
-    return written
+    tx.execute(sql.SET_META, {"name": bookmark, "number": end, "bytes": None})
+    return before, written
 
 
 def _kept(message: LoadedMessage, now_ms: int) -> LoadedMessage:

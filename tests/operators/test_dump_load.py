@@ -159,6 +159,33 @@ def test_messages_in_flight_are_receivable_after_the_load(full, other):
     assert "held" in bodies(other.queue("orders"))
 
 
+def test_two_loads_of_a_dump_at_once_share_the_work(sqs, other, clock, monkeypatch):
+    """Someone starts the load again because the first one seems to hang: each message is still there once."""
+    monkeypatch.setattr(load, "BATCH_MESSAGES", 4)
+    queue = sqs.create_queue("orders.fifo", fifo=True)
+    sent = [str(number) for number in range(30)]
+    for body in sent:
+        queue.send(body, group_id="g", deduplication_id=body)
+    lines = lines_of(sqs)
+    with sqsqlite.connect(other.path, clock=clock) as second:
+        shared = []
+
+        def stop(done):
+            shared.append(done)
+            if done.messages == 12:
+                raise KeyboardInterrupt
+
+        def in_the_midst(done):
+            if not shared:
+                with pytest.raises(KeyboardInterrupt):
+                    take_in(second, lines, progress=stop)
+
+        done = take_in(other, lines, progress=in_the_midst)
+    assert (done.messages, done.before) == (18, 12)
+    assert bodies(other.queue("orders.fifo")) == sent
+    assert take_in(other, lines).before == 30
+
+
 def test_a_loaded_message_keeps_its_receive_count(full, other, clock):
     """`held` was received once of once: the next receive in the new file moves it."""
     take_in(other, lines_of(full))
