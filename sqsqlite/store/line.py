@@ -22,7 +22,7 @@ from sqsqlite.store.transaction import Transaction
 GROUP_LIMIT = 256
 # Seconds between two looks of an interrupted follower at whether its leader is done.
 SETTLE_EVERY = 0.0005
-_LEADER, _FATE, _LEADS = "leader", "fate", "leads"
+_LEADER, _FATE, _LEADS, _GAVE_UP = "leader", "fate", "leads", "gave up"
 
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -49,7 +49,7 @@ class Entry:
         is_told: its thread knows the outcome, or is about to read it.
         waiting: what its thread waits on while it stands in line.
         queued_at: by `time.monotonic()`, 0: it never stood in line.
-        fate: set once, by `setdefault`: the leader that has the entry in hand, _LEADS, or the entry itself: it gave up.
+        fate: set once, by `setdefault`: the leader that has the entry in hand, _LEADS or _GAVE_UP.
         group: the entries of the leader's transaction, itself among them; empty: itself alone.
         committing: the group that COMMIT runs for; after a failure one of the group.
         committed: the transactions that have been committed.
@@ -125,7 +125,7 @@ class Line:
         timeout = self._file.busy_timeout
         if waiting.acquire(timeout=timeout):
             return self._comes_to_lead(entry)
-        if entry.fate.setdefault(_FATE, entry) is entry:
+        if entry.fate.setdefault(_FATE, _GAVE_UP) is _GAVE_UP:
             self._leave(entry)
             raise Busy(
                 f"{self._file.path}: other threads have been writing for {timeout:g} s (busy_timeout)"
@@ -156,7 +156,7 @@ class Line:
             return
         if entry.fate is not None:
             # It leads no more: neither does it come to lead from the line.
-            entry.fate.setdefault(_FATE, entry)
+            entry.fate.setdefault(_FATE, _GAVE_UP)
             self._leave(entry)
         if entry.connection is not None:
             # Interrupted at work. Closed, so that whatever it holds is rolled back with it.
@@ -194,7 +194,7 @@ class Line:
         """Whether a follower that was woken, or interrupted while it waited, leads now."""
         if entry.fate is None or entry.is_told:
             return False
-        if entry.fate.setdefault(_FATE, entry) is entry:
+        if entry.fate.setdefault(_FATE, _GAVE_UP) is _GAVE_UP:
             self._leave(entry)
             return False
         # A leader has it in hand, or is about to make it the leader: within a commit that is done.

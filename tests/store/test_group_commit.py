@@ -439,3 +439,31 @@ def test_arguments_and_results_of_a_write_are_not_kept(sqs, is_refused):
         assert made[0]() is None
     finally:
         gc.enable()
+
+
+def test_arguments_of_a_write_that_waited_in_vain_are_not_kept(path):
+    """Requests that are refused because the file is busy come in numbers, each with up to 1 MiB."""
+
+    class Thing:
+        pass
+
+    def write(tx, given):
+        raise AssertionError
+
+    def wait_in_vain():
+        thing = Thing()
+        waited.append(weakref.ref(thing))
+        with pytest.raises(Busy):
+            sqs._store.write(write, thing)
+
+    waited = []
+    with sqsqlite.connect(path, busy_timeout=0.05) as sqs:
+        sqs.create_queue("orders")
+        held = Held(sqs)
+        gc.disable()
+        try:
+            Task(wait_in_vain).outcome()
+            assert waited[0]() is None
+        finally:
+            gc.enable()
+            held.let_go()
