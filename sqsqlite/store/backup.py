@@ -16,12 +16,14 @@ from sqsqlite.store import foreign, used_up
 from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import connect, disconnect, uri
 from sqsqlite.store.driver import Connection, dbapi
+from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.secrecy import tighten_with_keys
 from sqsqlite.store.translate import BUSY, IOERR, primary_code, translate
 from sqsqlite.store.turns import let_go, turnstile_for
 
 # A process that is just closing the file gets this long, in milliseconds.
 PATIENCE_MS = 500
+_BESIDE = ("-wal", "-shm", "-journal")  # SQLite's own files next to a database
 
 
 @contextmanager
@@ -108,6 +110,7 @@ def copy_to(
         size_bytes = _sync(partial)
         _publish(partial, target, replace=replace)
     except OSError as error:
+        refuse_handlers(error)
         kind = DiskFull if error.errno in used_up.OUT_OF_ROOM else InputOutputError
         raise kind(f"{target}: cannot be written ({error.strerror})") from error
     finally:
@@ -122,24 +125,30 @@ def check_target(source: Path, target: Path, *, replace: bool) -> None:
     """Refuse a target that is not free to be written.
 
     Raises:
-        MissingFolder, CannotOpen: there can't be a file of this name.
+        MissingFolder, CannotOpen: there can't be a file of this name, or there is something else than a file.
         TargetExists: there is one, and `replace` is False.
-        FileInUse: it is the source itself, or a database that is open or was left with a journal.
+        FileInUse: it is the source itself, a database that is open or was left with a journal, or such a journal.
     """
     if not target.parent.is_dir():
         raise MissingFolder(f"{target}: there is no folder {target.parent}")
     try:
         exists = target.exists()
     except OSError as error:  # a name that is too long, for example
+        refuse_handlers(error)
         raise CannotOpen(f"{target}: cannot be written ({error.strerror})") from error
     if exists:
         if target.is_dir():
             raise CannotOpen(f"{target}: is a folder, not a file")
+        if not target.is_file():
+            raise CannotOpen(f"{target}: is not a regular file")
         if os.path.samefile(source, target):
             raise FileInUse(f"{target}: is the file itself")
         if not replace:
             raise TargetExists(f"{target}: exists already")
-    for ending in ("-wal", "-shm", "-journal"):
+    for ending in _BESIDE:
+        database = target.name.removesuffix(ending)
+        if database not in ("", target.name) and os.path.lexists(target.with_name(database)):
+            raise FileInUse(f"{target}: has the name of a file of SQLite's, next to {database}")
         # SQLite would take it for the new file's own, and put old pages into it.
         if os.path.lexists(f"{target}{ending}"):
             raise FileInUse(
@@ -197,7 +206,8 @@ def _publish(partial: Path, target: Path, *, replace: bool) -> None:
         os.link(partial, target)
     except FileExistsError as error:
         raise TargetExists(f"{target}: exists already") from error
-    except OSError:  # a file system without links
+    except OSError as error:  # a file system without links
+        refuse_handlers(error)
         os.rename(partial, target)
 
 

@@ -125,6 +125,37 @@ def test_the_file_itself_and_open_databases_are_never_replaced(sqs, queue, path,
     assert len(queue) == 0
 
 
+@pytest.mark.parametrize("name", ["app.db-wal", "app.db-shm", "app.db-journal"])
+def test_files_of_sqlite_next_to_a_database_are_never_replaced(sqs, queue, path, tmp_path, name):
+    """A copy in place of the WAL loses what was committed since the last checkpoint."""
+    with pytest.raises(errors.FileInUse):
+        backup(sqs._store, tmp_path / name, replace=True)
+    queue.send("afterwards")
+
+
+def test_a_device_or_pipe_is_never_replaced(sqs, queue, tmp_path):
+    """A backup by root would take the place of /dev/null for the whole machine."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(errors.CannotOpen, match="is not a regular file"):
+        backup(sqs._store, tmp_path / "pipe", replace=True)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize("call", ["fchmod", "fsync", "link"])
+def test_a_timeout_of_a_signal_handler_reaches_the_caller_of_a_backup(
+    sqs, queue, tmp_path, monkeypatch, call
+):
+    """Such a TimeoutError is an OSError, and no error of the disk."""
+
+    def time_out(*_):
+        raise TimeoutError("of the handler")
+
+    monkeypatch.setattr(os, call, time_out)
+    with pytest.raises(TimeoutError, match="of the handler"):
+        backup(sqs._store, tmp_path / "a.backup")
+    assert [name for name in os.listdir(tmp_path) if "backup" in name] == []
+
+
 @pytest.mark.parametrize(
     ("target", "error"),
     [("none/a.backup", errors.MissingFolder), (".", errors.CannotOpen)],
