@@ -149,7 +149,9 @@ def upgrade(
 
 
 def run(connection: Connection, steps: "tuple[Migration, ...]", scripts: Path | None = None) -> None:
-    """Run the steps on a connection of its own, each in a transaction of its own."""
+    """Run the steps on a connection of its own, each in a transaction of its own. Without any, load nothing."""
+    if not steps:
+        return
     from alembic import command
     from sqlalchemy import create_engine, event
     from sqlalchemy.exc import DBAPIError

@@ -4,6 +4,8 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -120,3 +122,13 @@ def test_a_path_that_names_no_file_is_refused_with_its_value(name, sqs, backup, 
     ):
         with pytest.raises(ValueError, match=r"^path="):
             call(name)
+
+
+def test_a_restore_without_an_upgrade_loads_neither_alembic_nor_sqlalchemy(backup, tmp_path):
+    """They take longer to load than a small backup takes to restore."""
+    code = (
+        "import sys, sqsqlite; sqsqlite.restore(*sys.argv[1:]); "
+        "print([name for name in ('alembic', 'sqlalchemy') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, backup, tmp_path / "new.db"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[]\n"
