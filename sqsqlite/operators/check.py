@@ -17,7 +17,7 @@ from sqsqlite.contract.digests import md5_of_body
 from sqsqlite.errors import CannotOpen, Corrupt, NotADatabase, TargetExists
 from sqsqlite.sql import file as sql
 from sqsqlite.sql import operators as find
-from sqsqlite.store import meta, migrate
+from sqsqlite.store import create, meta, migrate
 from sqsqlite.store.closed import reading
 from sqsqlite.store.damage import findings, undecoded
 from sqsqlite.store.driver import dbapi
@@ -211,7 +211,7 @@ def check_closed(
     try:
         with reading(path) as connection:
             connection.execute("BEGIN")
-            meta.check_version(connection, Path(path))
+            meta.check_version(connection, create.resolved(path))
             return _check(connection, meta.now_ms(connection), quick, bodies, progress)
     except (Corrupt, NotADatabase) as error:
         return [Finding(str(error), RESTORE)]

@@ -184,6 +184,9 @@ def check_kind(path: Path) -> bool:
         raise CannotOpen(
             f"{path}: this user may not look into {path.parent}, or not pass through to it"
         ) from error
+    except OSError as error:  # a name that is too long, for example
+        refuse_handlers(error)
+        raise refused(path, error) from error
 
 
 def _check_kind(path: Path) -> bool:

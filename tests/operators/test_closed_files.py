@@ -124,6 +124,24 @@ def test_a_path_that_names_no_file_is_refused_with_its_value(name, sqs, backup, 
             call(name)
 
 
+@pytest.mark.parametrize("name", ["n" * 300, "n" * 5000], ids=["name", "path"])
+def test_a_name_that_is_too_long_is_an_error_of_ours(name, backup, tmp_path):
+    looks = (
+        sqsqlite.check,
+        sqsqlite.schema_state,
+        sqsqlite.upgrade,
+        lambda name: sqsqlite.restore(name, tmp_path / "new.db"),
+    )
+    for look in looks:
+        with pytest.raises(errors.CannotOpen):
+            look(tmp_path / name)
+
+
+@pytest.mark.parametrize("look", [sqsqlite.check, sqsqlite.schema_state, sqsqlite.upgrade])
+def test_a_path_may_be_bytes_as_for_connect(look, backup):
+    look(os.fsencode(backup))
+
+
 def test_a_restore_without_an_upgrade_loads_neither_alembic_nor_sqlalchemy(backup, tmp_path):
     """They take longer to load than a small backup takes to restore."""
     code = (
