@@ -169,7 +169,7 @@ def test_server_accepts_the_keys_of_a_credentials_file(path, tmp_path):
         assert not any("chmod" in line for line in server.said)
     credentials.chmod(0o644)
     with served(path, "--keys", credentials) as server:
-        server.until_said("chmod 600 is advised")
+        server.until_said("chmod 600 prevents that")
 
 
 def test_invalid_credentials_file_is_refused(run, tmp_path):
