@@ -13,7 +13,7 @@ import click
 
 from sqsqlite.cli.failures import FAILED, Failure
 from sqsqlite.cli.options import DEFAULT_PATH
-from sqsqlite.cli.table import PLAIN_TERMINALS, on_screen, one_line
+from sqsqlite.cli.table import obeys_escapes, on_screen, one_line
 from sqsqlite.errors import QueueDoesNotExist
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class CommandLine:
     def coloured(self) -> bool:
         """Whether a terminal may show colours and bold text."""
         plain = self.options.get("no_color") or os.environ.get("NO_COLOR")
-        return not plain and os.environ.get("TERM") not in PLAIN_TERMINALS
+        return not plain and obeys_escapes()
 
     def progress(self, done: str = "", source: IO[bytes] | None = None, *, total: int = 0) -> "Progress":
         """Make the progress line of a long command, drawn unless --quiet was given; see `Progress`."""

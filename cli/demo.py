@@ -111,7 +111,7 @@ def _print(context: click.Context, line: CommandLine, outcome: "Outcome", *, rep
         arguments = ["--db", str(outcome.path), "--output", "table", *words]
         context.find_root().command.main(arguments, "sqsqlite", standalone_mode=False)
 
-    output = Output("table", path=line.options.get("out"), inputs=(outcome.path,))
+    output = Output("table", path=line.options.get("out"), inputs=(outcome.path,), coloured=line.coloured)
     try:
         output.rows(totals(outcome), _TOTALS)
         if back := returns(outcome):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sqsqlite.cli.failures import FAILED, Failure
-from sqsqlite.cli.table import PLAIN_TERMINALS, Column, cell_text, on_screen, one_line, plain_columns
+from sqsqlite.cli.table import Column, cell_text, obeys_escapes, on_screen, one_line, plain_columns
 
 if TYPE_CHECKING:
     from sqsqlite.cli.drawing import Drawing, Screen
@@ -148,7 +148,7 @@ class Output:
     @property
     def has_screen(self) -> bool:
         """Whether a table may fill the terminal, which can restore its earlier content afterwards."""
-        return self.shows_tables and os.environ.get("TERM") not in PLAIN_TERMINALS
+        return self.shows_tables and obeys_escapes()
 
     def close(self) -> None:
         """Flush, close the file, and restore the terminal."""

@@ -7,6 +7,8 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any
 
+from sqsqlite.cli.table import obeys_escapes
+
 if TYPE_CHECKING:
     import rich.progress
 
@@ -18,7 +20,7 @@ class Progress:
         done: the word for finished things, such as sent or loaded.
         source: the input. If it is a regular file, the bar shows how much of it was read.
         total: the number of things, if known. The bar then shows how many are done.
-        shown: whether to draw. If standard error is not a terminal, nothing is drawn either.
+        shown: whether to draw. Nothing is drawn if standard error is not a terminal, or one that can't erase a line.
         coloured: whether the bar may have colours.
     """
 
@@ -36,7 +38,7 @@ class Progress:
         self._source = source
         self._size = _size(source)
         self._total = total
-        self._shown = shown and sys.stderr is not None and sys.stderr.isatty()
+        self._shown = shown and obeys_escapes() and sys.stderr is not None and sys.stderr.isatty()
         self._coloured = coloured
         self._line: rich.progress.Progress | None = None
         self._started = self._drawn = time.monotonic()

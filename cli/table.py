@@ -5,15 +5,19 @@ cli/drawing.py draws the tables.
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 # C0 except tab and line end, DEL, C1, and Unicode's controls of the writing direction. Compiled at its first use.
 _STEERING = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-# Values of TERM for terminals that show escape codes as text.
-PLAIN_TERMINALS = ("dumb", "unknown")
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def obeys_escapes() -> bool:
+    """Whether the terminal knows the codes for bold, colours and the cursor. TERM=dumb says that it does not."""
+    return os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def on_screen(text: str) -> str:
