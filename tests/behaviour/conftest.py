@@ -162,4 +162,4 @@ def fifo(make_fifo):
 @pytest.fixture
 def no_safety_net(monkeypatch):
     """Without the periodic check for commits, only a wake-up ends a wait: a missing wake-up makes the test hang."""
-    monkeypatch.setattr(wake._Versions, "look", lambda _: False)
+    monkeypatch.setattr(wake._Versions, "have_changed", lambda _: False)
