@@ -60,7 +60,7 @@ run: $(READY) ## Run the main job, sqsqlite demo
 
 # What one runs at each change: types from mypy's cache, and the tests that fail first when something is broken.
 quick: $(READY) ## Check style, types and structure, and run a sample of the tests (under a minute on two cores)
-	@$(MAKE) lint types
+	@$(MAKE) lint types ARGS=
 	@echo 'Running the unit tests, the structure tests and a sample of behaviour'
 	@$(PYTEST) -m 'not slow' -n 2 --dist worksteal -q tests/unit tests/packaging/test_structure.py tests/plans \
 		tests/behaviour/test_send.py tests/behaviour/test_receive.py tests/behaviour/test_receipts.py $(ARGS)
