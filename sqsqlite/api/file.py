@@ -74,7 +74,7 @@ class OpenFile:
         Raises:
             TargetExists: the target exists, and `replace` is False.
             FileInUse: the target is a database that a process has open.
-            MissingFolder, DiskFull, InputOutputError: see `errors`.
+            MissingFolder, ReadOnlyFile, DiskFull, InputOutputError: see `errors`.
         """
         from sqsqlite.operators.backup import backup
 

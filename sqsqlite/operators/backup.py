@@ -36,7 +36,7 @@ def backup(store: "Store", target: str | os.PathLike[str], *, replace: bool = Fa
     Raises:
         TargetExists: the target exists, and `replace` is False.
         FileInUse: the target is a database that is open.
-        MissingFolder, DiskFull, InputOutputError: see `errors`.
+        MissingFolder, ReadOnlyFile, DiskFull, InputOutputError: see `errors`.
     """
     with store.file.readers.lent() as connection:
         return copy_to(connection, store.path, create.named(target), replace=replace)

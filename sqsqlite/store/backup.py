@@ -4,6 +4,7 @@
 Copying a whole file while others use it, so that under the copy's name there is always all of it or nothing.
 """
 
+import errno
 import os
 import secrets
 import stat
@@ -11,7 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqsqlite.errors import CannotOpen, DiskFull, FileInUse, InputOutputError, MissingFolder, TargetExists
+from sqsqlite.errors import (
+    CannotOpen,
+    DiskFull,
+    FileInUse,
+    InputOutputError,
+    MissingFolder,
+    ReadOnlyFile,
+    StoreError,
+    TargetExists,
+)
 from sqsqlite.store import foreign, used_up
 from sqsqlite.store.beside import make_folder
 from sqsqlite.store.connections import connect, disconnect, uri
@@ -23,6 +33,7 @@ from sqsqlite.store.turns import let_go, turnstile_for
 
 # A process that is just closing the file gets this long, in milliseconds.
 PATIENCE_MS = 500
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _BESIDE = ("-wal", "-shm", "-journal")  # SQLite's own files next to a database
 
 
@@ -93,7 +104,7 @@ def copy_to(
 
     Raises:
         TargetExists, FileInUse, MissingFolder: see `check_target`.
-        DiskFull, InputOutputError, Corrupt: nothing is left under the target's name.
+        ReadOnlyFile, DiskFull, InputOutputError, Corrupt: nothing is left under the target's name.
     """
     check_target(source, target, replace=replace)
     partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")
@@ -111,14 +122,19 @@ def copy_to(
         _publish(partial, target, replace=replace)
     except OSError as error:
         refuse_handlers(error)
-        kind = DiskFull if error.errno in used_up.OUT_OF_ROOM else InputOutputError
-        raise kind(f"{target}: cannot be written ({error.strerror})") from error
+        raise _kind_of(error)(f"{target}: cannot be written ({error.strerror})") from error
     finally:
         for ending in ("", "-journal", "-wal", "-shm"):
             with suppress(OSError):  # missing, or a name that is too long for a file
                 Path(f"{partial}{ending}").unlink()
     _sync_folder(target.parent)
     return size_bytes
+
+
+def _kind_of(error: OSError) -> type[StoreError]:
+    if error.errno in used_up.OUT_OF_ROOM:
+        return DiskFull
+    return ReadOnlyFile if error.errno in _NOT_ALLOWED else InputOutputError
 
 
 def check_target(source: Path, target: Path, *, replace: bool) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backups: one file, complete or absent, made while others write."""
 
+import errno
 import os
 import signal
 import sqlite3
@@ -15,6 +16,7 @@ import sqsqlite
 from sqsqlite import errors
 from sqsqlite.access.keys import add_key
 from sqsqlite.operators.backup import backup, restore
+from sqsqlite.store import backup as copying
 from sqsqlite.store.create import PAGE_SIZE
 from tests.store.waiting import until
 
@@ -139,6 +141,16 @@ def test_a_device_or_pipe_is_never_replaced(sqs, queue, tmp_path):
     with pytest.raises(errors.CannotOpen, match="is not a regular file"):
         backup(sqs._store, tmp_path / "pipe", replace=True)
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS], ids=errno.errorcode.get)
+def test_a_folder_that_may_not_be_written_is_no_fault_of_the_disk(sqs, queue, tmp_path, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(copying, "_lay", refuse)
+    with pytest.raises(errors.ReadOnlyFile, match=os.strerror(number)):
+        backup(sqs._store, tmp_path / "a.backup")
 
 
 @pytest.mark.parametrize("call", ["fchmod", "fsync", "link"])
