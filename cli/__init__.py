@@ -4,6 +4,7 @@
 import atexit
 import errno
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -78,6 +79,8 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb, close the file, and turn an error or a signal into its exit code."""
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+        if sys.stdin is None:  # Python sets it so when the descriptor is closed
+            sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open for the run
         line = ctx.obj = CommandLine(given(ctx))
         try:
             with handled_by(end, signal.SIGTERM):
@@ -108,6 +111,13 @@ def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
         raise Failure("", TERMINATED) from error
     except (KeyboardInterrupt, click.Abort) as error:
         raise Failure("", INTERRUPTED) from error
+    except UnicodeEncodeError as error:
+        if sys.stdout is None or error.encoding == "utf-8":
+            raise
+        raise Failure(
+            f"standard output is in {sys.stdout.encoding}, which has no {error.object[error.start]!a}: write to a file "
+            "with --out, or set PYTHONIOENCODING=utf-8"
+        ) from error
     except OSError as error:
         if error.errno != errno.EPIPE:
             name = "DiskFull" if error.errno in _OUT_OF_ROOM else type(error).__name__

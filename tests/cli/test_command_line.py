@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options, the file, exit codes, and the form of errors."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -250,6 +251,36 @@ def test_a_signal_ends_the_command_without_a_traceback(path, sqs, number, code):
     process.send_signal(number)
     out, errors = process.communicate()
     assert (process.returncode, out, errors) == (code, b"", b"")
+
+
+@pytest.mark.parametrize(
+    "words", [["send", "orders", "-"], ["load", "-"], ["purge", "orders"], ["top", "--once"]]
+)
+def test_closed_standard_input_reads_as_empty(path, sqs, words):
+    """Schedulers and service managers start programs so."""
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "--db", path, *words]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=50)
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == {"load": 1, "purge": 2}.get(words[0], 0)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "table", "csv"])
+def test_output_that_cannot_show_a_character_is_an_error_in_words(path, sqs, form):
+    """A pipe on Windows is in cp1252, say. A message that could not be printed is not deleted."""
+    sqs.queue("orders").send("\N{SNOWMAN}")
+    ran = subprocess.run(
+        [*COMMAND, "--db", path, "receive", "orders", "--delete", "--output", form],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(
+        "standard output is in ascii, which has no '\\u2603': write to a file with --out"
+    )
+    assert len(sqs.queue("orders")) == 1
 
 
 def test_the_table_of_reading_verbs_is_complete():
