@@ -22,7 +22,8 @@ def road(store, call):
             frame = frame.f_back
         roads.append(found[::-1])
 
-    # A send that shares its transaction with upkeep has one frame more, which runs the group.
+    # A send that shares its transaction with upkeep, which begins after the first, has one frame more.
+    call()
     until(lambda: store.upkeep._sweep_from is None)
     with store.file.writers.lent() as connection:
         connection.set_trace_callback(lambda statement: note(statement[statement.find("INSERT") :]))
