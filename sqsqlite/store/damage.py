@@ -128,7 +128,7 @@ def damage_behind(file: File, error: Exception, snapshot: Connection | None = No
     if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
         return None
     # What a request holds was decoded before: this is what a row holds.
-    why = "a text in it can't be decoded" if isinstance(error, ValueError) else _find_damage(file, snapshot)
+    why = "a text in it can't be decoded" if isinstance(error, UnicodeError) else _find_damage(file, snapshot)
     if why is None:
         return None
     return Corrupt(

@@ -131,3 +131,13 @@ def test_a_reports_snapshot_of_a_damaged_file_names_the_damage(sqs, queue, path,
     connection.close()
     with pytest.raises(errors.Corrupt, match="sqsqlite check"):
         take_facts([path], tmp_path / "facts.db")
+
+
+def test_a_value_error_with_a_sound_file_is_not_taken_for_damage(sqs):
+    """A bug of ours raises one, or a signal handler of the program's in the midst of a send."""
+
+    def fail(tx):
+        raise ValueError("not of the file")
+
+    with pytest.raises(ValueError, match="not of the file"):
+        sqs._store.write(fail)
