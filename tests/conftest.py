@@ -3,16 +3,16 @@ import signal
 
 import pytest
 
-# A run in the background (`make test &`) is told to ignore SIGINT, and would hand that on to the programs that tests
+# A run in the background (`make test &`) starts with SIGINT ignored, and would pass that on to the programs that tests
 # interrupt: they would never end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What costs a third of a second of CPU or more. Most have a sibling that `make test` runs: a shorter storm of the
+# Tests that cost a third of a second of CPU or more. Most have a sibling that `make test` runs: a shorter storm of the
 # same kind, the same promise with other parameters, the demo's late workers for the storm of late ones, the example
-# that ships orders for the killed programs that do. The others guard what a change seldom touches: mounts, HTTPS by
-# the command, a missing Java, multiprocessing. Their names are those of the tests, with the parameters where only
-# some are dear.
+# that ships orders for the killed programs that do. The others guard parts that a change seldom touches: mounts, HTTPS
+# by the command, a missing Java, multiprocessing. The names are those of the tests, with the parameters where only some
+# are dear.
 DEAR = {
     "test_fifty_forks_under_traffic_lose_nothing",
     "test_no_rule_depends_on_where_code_lies_or_how_its_variables_are_called",
@@ -31,7 +31,7 @@ DEAR = {
     "test_long_queue_urls_are_not_kept_in_memory[GetQueueAttributes]",
     "test_work_on_a_fifo_queue_does_not_grow_with_its[groups]",
     "test_work_on_a_fifo_queue_does_not_grow_with_its[messages of a locked group in front of another]",
-    "test_engine_lets_no_more_be_in_flight_than_the_model",
+    "test_engine_and_model_have_the_same_limit_in_flight",
     "test_a_process_killed_in_mid_upgrade_leaves_the_old_version_whole",
     "test_mounted_backup_can_be_read",
     "test_threads_that_open_and_close_raise_no_false_alarm",
@@ -71,8 +71,8 @@ DEAR = {
     "test_full_queue_is_drained_by_another_process_while_a_sender_keeps_trying[FULL]",
     "test_error_of_a_full_disk_names_the_stored_lines_and_the_way_to_continue",
     "test_work_on_a_fair_queue_does_not_grow_with_its_tenants",
-    "test_turns_make_a_receive_hardly_more_work",
-    "test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits",
+    "test_turns_add_little_work_to_a_receive",
+    "test_transaction_lost_in_a_reference_cycle_is_ended_when_a_write_waits",
     "test_an_attached_session_makes_clients_that_are_answered_from_the_file[boto3]",
     "test_second_write_on_the_thread_that_holds_the_turn_is_refused_at_once[the same object-transaction]",
     "test_other_object_on_the_same_file_is_refused_in_a_transaction",
@@ -103,7 +103,7 @@ DEAR = {
     "test_a_second_signal_ends_the_running_command",
 }
 
-# Of tests that start processes or fill disks for each of their parameters, those that `make test` runs.
+# Of the tests that start processes or fill disks for each of their parameters, the parameters that `make test` runs.
 SAMPLES = {
     "test_a_signal_ends_send_with_the_exact_count_of_stored_lines": {"2500-2-130", "1-15-143"},
     "test_messages_that_could_not_be_written_are_kept": {
@@ -128,13 +128,13 @@ SAMPLES = {
 }
 
 
-# Folders whose tests run one after the other where others run two at a time: two Sparks would share two cores, and two
+# Folders whose tests run one after the other, while others run two at a time: two Sparks would share two cores, and two
 # processes would install one client into the same folder.
 ONE_AT_A_TIME = {"spark", "clients"}
 
 
 def pytest_collection_modifyitems(items):
-    """Half of the fence's cases go along: Amazon's mode runs on standard queues, the other on FIFO ones."""
+    """Half of the fence's cases are slow too: Amazon's mode runs on standard queues, the other on FIFO ones."""
     for item in items:
         function, _, parameters = item.name.partition("[")
         parameters = parameters.removesuffix("]")

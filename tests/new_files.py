@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New files for tests whose subject is not the making of a file: a copy costs a tenth of the statements of a schema."""
+"""New files for tests that are not about creating one: a copy costs a tenth of the statements of a schema."""
 
 import secrets
 import tempfile
@@ -12,7 +12,7 @@ from sqsqlite.store.meta import read
 
 @cache
 def _template() -> tuple[bytes, bytes, bytes]:
-    """A new file as SQSQLite makes it, and what is its own in it: the id and the secret."""
+    """A new file as SQSQLite makes it, and the values that must differ in each copy: the id and the secret."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "template.db"
         with sqsqlite.connect(path, clock=sqsqlite.ManualClock()) as sqs, sqs.transaction() as connection:
@@ -23,7 +23,7 @@ def _template() -> tuple[bytes, bytes, bytes]:
 
 
 def lay(path: Path) -> Path:
-    """Put a new file there, with an id and a secret of its own. A file that is there already stays as it is."""
+    """Put a new file there, with an id and a secret of its own. An existing file stays as it is."""
     if not path.exists():
         image, file_id, secret = _template()
         own = image.replace(file_id, secrets.token_bytes(len(file_id)))

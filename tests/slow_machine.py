@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RUN = 0.02  # s at a time, at least
-LAST = 60  # s for what the command leaves running
+LAST = 60  # s for processes that the command leaves running
 _SET_CHILD_SUBREAPER = 36
 _STOPPED = {"T", "t"}
 _DEAD = {"Z", "X"}
@@ -51,7 +51,7 @@ def _signal(process: int, number: int) -> None:
 
 
 def _stop() -> set[int]:
-    """Stop every process below this one that runs; a process that a test stopped stays the test's.
+    """Stop every running process below this one. A process that a test stopped stays the test's.
 
     Repeated until there is none left, because one may start another meanwhile.
     """
@@ -75,7 +75,7 @@ def _go_on(stopped: set[int]) -> None:
 
 
 def _reap() -> dict[int, int]:
-    """Collect what has ended, orphans too: exit statuses by process id."""
+    """Collect all ended processes, orphans too: exit statuses by process id."""
     found = {}
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -88,7 +88,7 @@ def run(command: list[str], share: float) -> int:
 
     What it leaves running (Spark's Java ends after its Python) is waited for, but not for long.
     """
-    # Orphans become children of this process, so that they are found, slowed and counted as well.
+    # Orphans become children of this process, so that it finds, slows and counts them as well.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     main = subprocess.Popen(command)
     status, ended_at = None, 0.0

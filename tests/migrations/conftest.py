@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of migrations with one version more, as the next release might have it."""
+"""A folder of migrations with one more version, as the next release might have it."""
 
 import shutil
 from importlib.resources import files
@@ -41,7 +41,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def next_release(tmp_path):
-    """Makes the folder; `after` is Python that the added revision runs after its statements."""
+    """Makes the folder. `after` is Python that the added revision runs after its statements."""
 
     def make(after: str = "") -> Path:
         folder = tmp_path / "next"

@@ -58,7 +58,7 @@ def test_adopting_and_upgrading_leave_the_applications_part_alone(application, n
     assert theirs(application) == before
 
 
-def test_an_adopted_file_needs_the_word_once(application):
+def test_an_adopted_file_needs_the_option_adopt_once(application):
     sqsqlite.connect(application, adopt=True).close()
     assert migrate.check(application) == []
     with sqsqlite.connect(application) as sqs:

@@ -25,7 +25,7 @@ def rows(connection, statement: str) -> list[tuple]:
 
 
 def shape(connection) -> dict[str, list[tuple]]:
-    """Everything SQLite knows of the tables and indexes, and the SQL of whatever else there is."""
+    """All that SQLite knows of the tables and indexes, and the SQL of everything else."""
     found = {
         "table_list": rows(connection, "PRAGMA table_list"),
         "sql": sorted(migrate.objects(connection).items()),
@@ -38,7 +38,7 @@ def shape(connection) -> dict[str, list[tuple]]:
     return found
 
 
-def test_no_comment_of_the_schema_stays_in_a_file():
+def test_a_file_keeps_no_comment_of_the_schema():
     assert not [statement for statement in schema.statements() if "--" in statement]
 
 
@@ -52,7 +52,7 @@ def test_migrations_build_the_schema_of_a_new_file():
 
 
 def test_a_file_built_by_migrations_alone_serves_messages(tmp_path):
-    """With an id and secret of its own, under the versions that opening it asks for."""
+    """With an id and secret of its own, under the versions that an open file needs."""
     with database(tmp_path / "a.db") as connection:
         migrate.run(connection, migrate.pending(0))
     with sqsqlite.connect(tmp_path / "a.db") as sqs:
@@ -69,8 +69,8 @@ def test_the_newest_revision_is_the_schema_version():
     assert migrate.pending(0)[-1].revision == schema.ALEMBIC_VERSION
 
 
-def test_revisions_import_nothing_of_ours():
-    """What a revision did stays what it did, whatever becomes of the code."""
+def test_revisions_import_nothing_of_the_package():
+    """A revision must keep its effect when the code changes."""
     from importlib.resources import files
 
     texts = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upgrading a file: backup first, whole or not at all, nobody else beside it."""
+"""Upgrading a file: first a backup, then the whole upgrade or nothing, and no other process in between."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ UPGRADE = (
     "import sys; from pathlib import Path; from sqsqlite.store import migrate;"
     "migrate.upgrade(Path(sys.argv[1]), scripts=Path(sys.argv[2]))"
 )
-# Keeps the file argv[1] open until a line comes.
+# Keeps the file argv[1] open until it gets a line.
 HOLD = "import sys, sqsqlite; sqs = sqsqlite.connect(sys.argv[1]); print('open', flush=True); input(); sqs.close()"
 
 
@@ -49,7 +49,7 @@ def test_upgrade_backs_up_then_runs_the_steps(path, next_release, tmp_path):
     assert migrate.current(path) == 3
     assert done.backup is not None
     assert migrate.current(done.backup) == 2
-    assert bodies(done.backup) == ["three", "two"]  # the first is in flight there too
+    assert bodies(done.backup) == ["three", "two"]  # The first message is in flight there too.
 
 
 def test_upgrade_sets_the_version_in_the_header_of_a_file_of_ours(path, next_release):
@@ -60,7 +60,7 @@ def test_upgrade_sets_the_version_in_the_header_of_a_file_of_ours(path, next_rel
     connection.close()
 
 
-def test_a_dry_run_tells_the_steps_beside_others_and_changes_nothing(path, next_release, tmp_path):
+def test_a_dry_run_lists_the_steps_while_others_work_and_changes_nothing(path, next_release, tmp_path):
     with sqsqlite.connect(path) as sqs:
         told = migrate.upgrade(path, dry_run=True, scripts=next_release())
         assert len(sqs.queue("orders")) == 3
@@ -77,7 +77,7 @@ def test_a_file_open_in_this_process_is_refused(path, next_release):
 
 
 def test_a_file_open_in_another_process_is_refused_until_it_closes(path, next_release):
-    """No process goes on with rows whose meaning has changed."""
+    """No process may continue with rows whose meaning has changed."""
     scripts = next_release()
     with python(HOLD, path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "open\n"
@@ -87,8 +87,8 @@ def test_a_file_open_in_another_process_is_refused_until_it_closes(path, next_re
     assert migrate.upgrade(path, scripts=scripts).migrations != ()
 
 
-def test_who_opens_the_file_during_an_upgrade_waits_and_then_learns_of_the_version(path, next_release):
-    """It neither works on the old rows meanwhile nor fails for want of a lock."""
+def test_opening_the_file_during_an_upgrade_waits_and_then_names_the_version(path, next_release):
+    """It neither works on the old rows meanwhile nor fails for lack of a lock."""
     scripts = next_release()
     outcome = []
 
@@ -108,7 +108,7 @@ def test_who_opens_the_file_during_an_upgrade_waits_and_then_learns_of_the_versi
 
 
 def test_a_process_killed_in_mid_upgrade_leaves_the_old_version_whole(path, next_release):
-    """After the statements of the step and before its commit."""
+    """The kill comes after the statements of the step and before its commit."""
     scripts = next_release("os.kill(os.getpid(), signal.SIGKILL)")
     with python(UPGRADE, path, scripts) as killed:
         assert killed.wait(300) == -signal.SIGKILL
@@ -125,7 +125,7 @@ def test_a_step_that_fails_leaves_the_old_version_whole(path, next_release):
 
 
 def test_a_full_disk_in_mid_upgrade_is_a_typed_error_and_leaves_the_old_version_whole(path, next_release):
-    """Here: the file may not grow beyond the pages that it has."""
+    """Here the file may not grow beyond its present pages."""
     full = (
         "pages = connection.exec_driver_sql('PRAGMA page_count').scalar()\n"
         "    connection.exec_driver_sql(f'PRAGMA max_page_count = {pages}')\n"
@@ -144,8 +144,8 @@ def test_a_link_to_a_file_upgrades_the_file(path, next_release, tmp_path):
     assert not (tmp_path / "link-sqs").exists()
 
 
-def test_an_upgrade_without_room_for_its_backup_changes_nothing(path, next_release, monkeypatch):
-    """Here: a backup that cannot be written because its name is taken."""
+def test_an_upgrade_without_its_backup_changes_nothing(path, next_release, monkeypatch):
+    """Here the backup cannot be written because its name is taken."""
     monkeypatch.setattr(migrate.time, "strftime", lambda *_: "now")
     path.with_name("app.db.v2-now.backup").touch()
     with pytest.raises(errors.TargetExists):
@@ -162,7 +162,7 @@ def test_a_newer_file_is_refused_by_open_check_and_upgrade(path, next_release):
     assert migrate.check(path) == ["schema version 3, known is 2: install a newer SQSQLite"]
 
 
-def test_an_older_file_is_refused_with_the_command_that_helps(path, monkeypatch):
+def test_error_about_an_older_file_names_the_upgrade_command(path, monkeypatch):
     """By the code of the next release, before its upgrade."""
     monkeypatch.setattr("sqsqlite.sql.schema.SCHEMA_VERSION", 3)
     with pytest.raises(errors.SchemaTooOld, match="db upgrade"):
@@ -170,7 +170,7 @@ def test_an_older_file_is_refused_with_the_command_that_helps(path, monkeypatch)
     assert migrate.check(path) == ["schema version 2, needed is 3: run `sqsqlite db upgrade`"]
 
 
-def test_check_tells_what_somebody_changed(path):
+def test_check_reports_foreign_changes_of_the_schema(path):
     with sqlite3.connect(path) as connection:
         connection.execute("DROP INDEX sqs_ix_leases_age")
         connection.execute("CREATE TABLE sqs_mine (a)")
@@ -181,7 +181,7 @@ def test_check_tells_what_somebody_changed(path):
     ]
 
 
-def test_a_database_without_queues_is_no_business_of_upgrade(tmp_path):
+def test_a_database_without_queues_is_not_upgraded(tmp_path):
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE orders (id)")
     connection.close()
@@ -190,7 +190,7 @@ def test_a_database_without_queues_is_no_business_of_upgrade(tmp_path):
             action(tmp_path / "other.db")
 
 
-def test_upgrading_a_missing_file_makes_none(tmp_path):
+def test_upgrading_a_missing_file_creates_none(tmp_path):
     with pytest.raises(errors.CannotOpen):
         migrate.upgrade(tmp_path / "none.db")
     assert os.listdir(tmp_path) == []
@@ -206,7 +206,7 @@ def test_paths_with_odd_characters_are_upgraded(folder, tmp_path, path, next_rel
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_folder", [True, False], ids=["with its folder", "put here as a copy"])
-def test_an_upgrade_without_a_free_byte_says_that_the_disk_is_full(tmp_path, next_release, has_folder):
+def test_an_upgrade_without_a_free_byte_reports_a_full_disk(tmp_path, next_release, has_folder):
     scripts = next_release()
     with small_disk(tmp_path / "disk", 4) as disk:
         path = disk / "app.db"

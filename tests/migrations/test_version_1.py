@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of schema version 1: refused, upgraded, and then as good as a new one, with all that was in it."""
+"""A file of schema version 1 is refused; upgraded, it equals a new one and keeps all its content."""
 
 import sqlite3
 from contextlib import closing
@@ -16,7 +16,7 @@ from tests.cli.runs import runner_on
 
 @pytest.fixture
 def old(tmp_path):
-    """As the code of that version left it."""
+    """A file as the code of that version left it."""
     path = tmp_path / "old.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(Path(__file__).with_name("version_1.sql").read_text())
@@ -27,7 +27,7 @@ def redrive(sqs, name):
     return sqs.queue(name).start_move_task().wait(20)
 
 
-def test_it_is_refused_with_the_command_that_helps(old):
+def test_a_file_of_version_1_is_refused_with_the_upgrade_command(old):
     with pytest.raises(
         errors.SchemaTooOld, match=r"schema version 1, this SQSQLite needs 2: run `sqsqlite .* db upgrade`"
     ):
@@ -35,7 +35,7 @@ def test_it_is_refused_with_the_command_that_helps(old):
     assert migrate.check(old) == ["schema version 1, needed is 2: run `sqsqlite db upgrade`"]
 
 
-def test_the_command_makes_it_the_schema_of_a_new_file_and_keeps_the_old_one(old):
+def test_the_upgrade_gives_the_schema_of_a_new_file_and_keeps_a_backup(old):
     ran = runner_on(old)("db", "upgrade")
     assert ran.code == 0
     assert migrate.current(old) == 2
@@ -44,7 +44,7 @@ def test_the_command_makes_it_the_schema_of_a_new_file_and_keeps_the_old_one(old
     assert migrate.current(backup) == 1
 
 
-def test_its_messages_are_there_afterwards(old):
+def test_messages_survive_the_upgrade(old):
     migrate.upgrade(old, backup=False)
     with sqsqlite.connect(old, clock=sqsqlite.ManualClock()) as sqs:
         assert {queue.name: len(queue) for queue in sqs.queues()} == {
@@ -59,8 +59,8 @@ def test_its_messages_are_there_afterwards(old):
         assert (message.body, message.dead_letter_source_arn) == ("died once", sqs.queue("orders").arn)
 
 
-def test_what_died_since_the_upgrade_finds_its_way_back_by_steps(old):
-    """What had died twice before keeps its last step, as that version kept it."""
+def test_messages_that_died_since_the_upgrade_go_back_step_by_step(old):
+    """A message that had died twice before keeps its last step, as that version kept it."""
     migrate.upgrade(old, backup=False)
     clock = sqsqlite.ManualClock()
     with sqsqlite.connect(old, clock=clock) as sqs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue attributes: what may be set, what is shown. Contract, sections 3.1, 3.6, 3.7 and 4."""
+"""Queue attributes: settable values and shown values. Contract, sections 3.1, 3.6, 3.7 and 4."""
 
 import json
 
@@ -160,7 +160,7 @@ def _check_throughput(attributes):
 
 
 def apply(attributes, parsed):
-    """Set what was parsed. Encryption by a key and by SQS itself exclude each other; "" removes."""
+    """Set the parsed attributes. Encryption by a key and by SQS itself exclude each other; "" removes."""
     by_key, by_sqs = parsed.get("KmsMasterKeyId"), parsed.get("SqsManagedSseEnabled") == "true"
     changed = {**attributes, **parsed}
     if by_key:
@@ -173,7 +173,7 @@ def apply(attributes, parsed):
 
 
 def different(queue, parsed):
-    """The first attribute supplied whose value is not the queue's, None if all are."""
+    """The first supplied attribute whose value differs from the queue's, None if all are equal."""
     shown = {"KmsDataKeyReusePeriodSeconds": "300", **queue.attributes}
     for name, value in parsed.items():
         if shown.get(name, "") != value:

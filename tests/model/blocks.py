@@ -29,7 +29,7 @@ class Block:
         self._before = copy.deepcopy(state)
 
     def roll_back(self):
-        """The state as it was, but for what is known to have happened."""
+        """Restore the earlier state, except for outcomes that the caller already knows."""
         self._before.happened = self.state.happened
         return self._before
 
@@ -38,7 +38,7 @@ class Block:
         return accepted
 
     def call(self, action, params):
-        """Carry an action out. Raises Refusal, and then nothing of it is done."""
+        """Carry an action out. Raises Refusal, and then has no effect."""
         return ACTIONS[action](self, **params)
 
     def delete(self, QueueUrl, ReceiptHandle):
@@ -50,7 +50,7 @@ class Block:
         return self._each(Entries, lambda entry: self._delete(queue, entry["ReceiptHandle"]))
 
     def delete_many(self, QueueUrl, Handles, MissingOk):
-        """All or none; the same message more than once is one."""
+        """Delete all or none. The same message given twice counts once."""
         queue = self.state.queue(QueueUrl)
         going = []
         for place, handle in enumerate(Handles):
@@ -93,7 +93,7 @@ class Block:
         return answer
 
     def _standing(self, queue, handle, message):
-        """Beyond its retention, too, a message that is held can be deleted."""
+        """A held message can also be deleted beyond its retention."""
         if settling.is_held(self.state, queue, handle, message):
             return "current"
         return settling.standing_of(self.state, queue, handle, message)

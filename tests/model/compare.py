@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the engine answered what the model answered, where each makes up ids of its own."""
+"""A comparison of the answers of engine and model, where each makes up ids of its own."""
 
 import json
 import re
@@ -10,7 +10,7 @@ UNORDERED = ("QueueUrls", "queueUrls")
 
 
 class Difference(AssertionError):
-    """The engine answered something else than the model."""
+    """The engine's answer differs from the model's."""
 
 
 class Pairs:
@@ -37,7 +37,7 @@ class Pairs:
             self._last_sequence = int(got)
 
     def text(self, text):
-        """A text of the model's, with the engine's handles in it."""
+        """A text of the model's, with the engine's handles."""
         return re.sub(r"receipt \d+", lambda found: self.engine_of[("ReceiptHandle", found[0])], text)
 
 
@@ -74,7 +74,7 @@ def _same_list(pairs, expected, got, where):
 def _same_value(pairs, expected, got, where):
     key = where.rpartition(".")[2]
     if key == "MessageDeduplicationId" and ("MessageId", expected) in pairs.engine_of:
-        key = "MessageId"  # a dead letter's: its message id
+        key = "MessageId"  # the deduplication id of a dead letter: its message id
     if key in IDS:
         if key == "SequenceNumber" and (key, expected) not in pairs.engine_of:
             pairs.see_sequence(got, sent="Messages" not in where)

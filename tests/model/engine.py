@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine as a walk uses it: a file open through two doors at once, our client and boto3's own."""
+"""The engine as a walk uses it: a file opened twice at once, by our client and by boto3's."""
 
 import re
 from functools import cache
@@ -19,7 +19,7 @@ WORKER = b"the walk"
 
 
 class StillClock(ManualClock):
-    """Nobody sends while a walk waits for an answer: a wait would be for ever."""
+    """No send comes while a walk waits for an answer, so a wait would never end."""
 
     def wait(self, event, until_ms):
         raise AssertionError("a receive waits although it was not to")
@@ -41,7 +41,7 @@ class Engine:
 
     def _open(self):
         options = {"clock": self._clock, "synchronous": "OFF", "compat": self._compat}
-        # Upkeep is a step of its own, not a thread: a history is the same each time it is walked.
+        # Upkeep is a step of its own, not a thread, so that a history is the same each time it is walked.
         with patch.object(Upkeep, "_start", lambda _: None):
             self._client = sqsqlite.client(self._path, **options)
             self._attachment = boto.attach(_boto3_client(), self._path, **options)
@@ -68,7 +68,7 @@ class Engine:
         self._clock.advance(ms=milliseconds)
 
     def upkeep(self):
-        """What the upkeep thread does, up to its end."""
+        """All work of the upkeep thread."""
         store = self._client._store
         place: int | None = 0
         while place is not None:
@@ -82,7 +82,7 @@ class Engine:
         return due_at is not None and due_at <= self._clock.now_ms()
 
     def transaction(self):
-        """The caller's own, on this thread: what is asked through our client joins."""
+        """The caller's own transaction on this thread: calls through our client join it."""
         return SQS(self._client._store).transaction()
 
     def accept_unsettled(self):
@@ -112,7 +112,7 @@ class Engine:
 
 @cache
 def _boto3_client():
-    """One for all files: making it takes longer than a short history."""
+    """One client for all files: its creation takes longer than a short history."""
     keys = {"aws_access_key_id": "unused", "aws_secret_access_key": "unused"}
     return boto3.client("sqs", region_name="us-east-1", endpoint_url="http://localhost:9324", **keys)
 

@@ -20,11 +20,11 @@ from tests.model.walk import NOW, OTHERS, Walk
 
 KINDS = {**OTHERS, **transacting.WEIGHT, **steps.REQUESTS}
 TABLE = [kind for kind, (weight, *_) in KINDS.items() for _ in range(weight)]
-FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a history needs no disk
-# So few may be in flight in some histories that the limit is met.
+FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a history does not need a disk
+# Limits so low that some histories reach them.
 FEW_IN_FLIGHT = (5, 4)
 STANDARD_ONLY, FIFO_ONLY, BOTH = range(3)  # the mixes of `steps.pool`
-BOTO_DOOR = 4  # one call in so many goes through boto3
+BOTO_DOOR = 4  # one call in this number goes through boto3
 HEAD_BYTES, STEP_BYTES = 6, 12
 
 
@@ -39,7 +39,7 @@ class History:
 
     @classmethod
     def of(cls, content, mixes):
-        """A history of hypothesis's bytes: one draw a history is fast, and gives it no parts to repeat in others."""
+        """A history from hypothesis's bytes: one draw is fast, and gives hypothesis no parts to repeat in others."""
         mix, fair, *opening = content[:HEAD_BYTES]
         places = range(HEAD_BYTES, len(content), STEP_BYTES)
         drawn = [_step(content[place : place + STEP_BYTES]) for place in places]
@@ -107,7 +107,7 @@ def walk_history(history, happened, *, compat="docs", in_flight_limits=None):
 
 
 def story(walk):
-    """What was asked, line by line."""
+    """The requests, line by line."""
     lines = [f"{number:3} {action} {params}" for number, (action, params) in enumerate(walk.told, 1)]
     return re.sub("x{100,}", lambda found: f"x * {len(found[0])}", "\n".join(lines))
 
@@ -126,7 +126,7 @@ def explore(count, length, *, start=0, mixes=(STANDARD_ONLY, FIFO_ONLY, BOTH), *
 
 
 def find_failure(count, length, happened, *, start=0, mixes=(STANDARD_ONLY, FIFO_ONLY, BOTH), **options):
-    """The first history that fails, None where none does."""
+    """The first history that fails, or None."""
     failed = []
 
     @seed(start)
@@ -151,7 +151,7 @@ def find_failure(count, length, happened, *, start=0, mixes=(STANDARD_ONLY, FIFO
 
 
 def failure_of(history, happened, **options):
-    """The exception in which a history ends, None where model and engine agree."""
+    """The exception in which a history ends, or None if model and engine agree."""
     try:
         walk_history(history, happened, **options)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is a failure
@@ -160,7 +160,7 @@ def failure_of(history, happened, **options):
 
 
 def shorter(history, **options):
-    """The history without the steps that it does not need to fail. Any part of a history is one."""
+    """The history without the steps that its failure does not need. Any part of a history is a history."""
     size = len(history.steps)
     while size:
         kept = list(history.steps)

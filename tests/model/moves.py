@@ -28,12 +28,12 @@ from tests.model.state import (
 
 RUNNING, COMPLETED, CANCELLED, FAILED = "RUNNING", "COMPLETED", "CANCELLED", "FAILED"
 LONGEST = 36 * 3600 * SECOND
-MEMORY = 10  # tasks of a source that are remembered
+MEMORY = 10  # the number of a source's tasks that are remembered
 
 
 @dataclass(eq=False)
 class Task:
-    """`paid_until`: with a rate each message takes its part of a second; up to here the parts have been used."""
+    """`paid_until`: with a rate each message takes its part of a second; the parts up to here are used."""
 
     handle: str
     source: Queue
@@ -52,7 +52,7 @@ class Task:
 
     @property
     def due_at(self):
-        """When the next messages may go: with a rate, a tenth of a second's at a time."""
+        """When the next messages may go. With a rate, they go in portions of a tenth of a second."""
         if self.rate is None:
             return self.started_at
         return self.paid_until + _takes(self.rate, max(1, self.rate // 10))
@@ -141,7 +141,7 @@ def _end(state, task, status, reason=None):
 
 
 def go_on(state):
-    """Carry on the running tasks as far as they may come by now, the one first that has waited longest."""
+    """Continue the running tasks as far as possible by now. The task that has waited longest comes first."""
     while True:
         due = [task for task in state.tasks if task.status == RUNNING and task.due_at <= state.now]
         if not due:
@@ -193,7 +193,7 @@ def _choose(state, task):
 
 
 def _allowed(state, task):
-    """How many may go now: what the time since the last ones is good for, a second at most."""
+    """How many messages may go now: as many as the time since the last ones allows, but a second's worth at most."""
     if task.rate is None:
         return len(task.source.messages)
     task.paid_until = max(task.paid_until, state.now - SECOND)
@@ -217,7 +217,7 @@ def _by_group(state, queue):
 
 
 def _is_movable(state, task, message):
-    """What can be received, and was here at the start."""
+    """Whether the message can be received, and was here at the start."""
     if message.died_at > task.started_at:
         return False
     return is_visible(state, message) and not is_expired(state, message.queue, message)
@@ -235,12 +235,12 @@ def _destination(state, task, message):
 
 
 def _steps_left(destination, message):
-    """What is known of where a message came from that goes one step back, or to any other queue."""
+    """The remaining steps of a message's earlier way, after a move one step back, or to any other queue."""
     return message.source_arns[:-1] if message.source_arn == destination.arn else ()
 
 
 def _put(state, destination, message):
-    """A new message with the old one's content: visible at once, and nobody's duplicate."""
+    """A new message with the old one's content: visible at once, and a duplicate of no other."""
     number = state.number()
     copy = Message(
         number=number,

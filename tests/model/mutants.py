@@ -136,7 +136,7 @@ def chosen() -> list[Rule]:
 
 
 def hunted(mutants: Iterable[Rule]) -> Iterator[tuple[Rule, int, str | None]]:
-    """Each with the histories that were walked, and how the last one ended: "difference", another error, or None."""
+    """Each rule, its number of walked histories, and how the last one ended: "difference", another error, or None."""
     free: SimpleQueue[Tree] = SimpleQueue()
 
     def hunt(rule: Rule) -> tuple[Rule, int, str | None]:

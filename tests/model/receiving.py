@@ -22,7 +22,7 @@ from tests.model.state import (
     md5_of_attributes,
 )
 
-STEPS = 9  # of a message's way through dead-letter queues that are remembered
+STEPS = 9  # the number of remembered steps on a message's way through dead-letter queues
 
 SYSTEM_ATTRIBUTES = (
     "SenderId",
@@ -159,7 +159,7 @@ def changed(state, queue, message):
 
 
 def remove(state, message):
-    """Take a message out of its queue. Where it was the first of its group, the group may come free."""
+    """Take a message out of its queue. If it was the first of its group, the group may become free."""
     queue = message.queue
     was_first = queue.fifo and of_group(queue, message.group)[0] is message
     queue.messages.remove(message)
@@ -169,7 +169,7 @@ def remove(state, message):
 
 
 def expire(state, queue):
-    """Take away what is beyond its retention."""
+    """Remove expired messages."""
     for message in [message for message in queue.messages if is_expired(state, queue, message)]:
         state.happened["expired"] += 1
         remove(state, message)
@@ -193,7 +193,7 @@ def delays_changed(state, queue, old_delay):
 
 
 def _dies(state, message):
-    """Whether this receive would be one too many: then the message is moved to the dead-letter queue."""
+    """Whether this receive would exceed the count: then the message moves to the dead-letter queue."""
     source = message.queue
     policy = json.loads(source.attributes.get("RedrivePolicy", "{}"))
     target = state.queue_of_arn(policy.get("deadLetterTargetArn"))
@@ -227,7 +227,7 @@ def _take(state, message, timeout):
 
 
 def _replay(state, queue, attempt_id, timeout):
-    """The messages of a receive that is tried again, hidden anew; None where it is a new receive."""
+    """The messages of a repeated receive, hidden again; None if it is a new receive."""
     attempt = queue.attempts.get(attempt_id)
     if attempt is None or state.now - attempt.at >= FIVE_MINUTES:
         return None

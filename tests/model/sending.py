@@ -77,7 +77,7 @@ def check_batch(entry_type, entries):
 
 
 def each_entry(entries, action):
-    """Do each entry by itself; a refusal is that entry's failure. An empty list is left out of the answer."""
+    """Carry each entry out by itself. A refusal is that entry's failure. An empty list is left out of the answer."""
     successful, failed = [], []
     for entry in entries:
         try:
@@ -189,7 +189,7 @@ def accept(state, queue, params):
 
 
 def _original(state, queue, group, deduplication_id):
-    """The send of the last five minutes that this one repeats; where several groups had the id, its own group's."""
+    """The send of the last five minutes that this one repeats. If several groups had the id, its own group's."""
     found = {
         name: sent
         for name, sent in sorted(queue.sent.get(deduplication_id, {}).items())
@@ -202,7 +202,7 @@ def _original(state, queue, group, deduplication_id):
 
 
 def put(state, queue, message):
-    """Put a message into a queue: in the order of sending, a new group behind the groups that are there."""
+    """Put a message into a queue in the order of sending, and a new group behind the existing groups."""
     message.queue = queue
     queue.messages.append(message)
     queue.messages.sort(key=lambda one: one.number)
@@ -211,7 +211,7 @@ def put(state, queue, message):
 
 
 def _join(state, queue, message):
-    """A new group stands behind those that are there.
+    """A new group stands behind the existing ones.
 
     A dead letter may come first in a group that waits: then it waits only for what is in flight, no longer for a delay.
     """

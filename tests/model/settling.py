@@ -25,7 +25,7 @@ def delete_message(state, QueueUrl, ReceiptHandle):
 
 
 def delete_message_batch(state, QueueUrl, Entries):
-    """Entries have no order among themselves: a message that one of them deletes is gone to all others."""
+    """Entries have no order among themselves: a message that one of them deletes is gone for all others."""
     queue = state.queue(QueueUrl)
     check_batch("DeleteMessageBatchRequestEntry", Entries)
     for entry in Entries:
@@ -71,7 +71,7 @@ def find_receipt(state, queue, handle):
 
 
 def standing_of(state, queue, handle, message):
-    """What has become of a handle's message: gone, moved, replaced, ended, or current."""
+    """The state of a handle's message: gone, moved, replaced, ended, or current."""
     if message.queue is None or is_expired(state, message.queue, message):
         return "gone"
     if message.queue is not queue:
@@ -82,7 +82,7 @@ def standing_of(state, queue, handle, message):
 
 
 def is_held(state, queue, handle, message):
-    """Whether the handle's lease still runs, beyond retention too: then a delete takes the message away."""
+    """Whether the handle's lease still runs, even beyond retention: then a delete removes the message."""
     return message.queue is queue and message.receipt == handle and not is_visible(state, message)
 
 
@@ -91,7 +91,7 @@ def _expired(handle):
 
 
 def _lenient(state, queue):
-    """Whether any handle will do: Amazon's standard queues of today."""
+    """Whether any handle is enough, as in Amazon's standard queues of today."""
     return state.compat == "aws" and not queue.fifo
 
 
@@ -149,7 +149,7 @@ def check_timeout(timeout):
 
 
 def change(state, queue, receipt, timeout):
-    """Change the timeout of a message that may be changed. Nothing happens to one that is not in flight."""
+    """Change the timeout of a message that may be changed. A message that is not in flight stays as it is."""
     message = receipt.message
     if state.now - (message.received_at or receipt.received_at) + timeout * SECOND > IN_FLIGHT_LONGEST:
         reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"

@@ -58,13 +58,13 @@ class SQS:
         self.state.now += milliseconds
 
     def upkeep(self):
-        """Do what may be done at any time: free what is expired, and go on with move tasks."""
+        """Do the work that may be done at any time: remove expired messages, and continue move tasks."""
         for queue in list(self.state.queues.values()):
             receiving.expire(self.state, queue)
         moves.go_on(self.state)
 
     def instants(self):
-        """The instants to come at which something changes by itself, in order."""
+        """The future instants at which the state changes by itself, in order."""
         state = self.state
         found = {deleted_at + MINUTE for deleted_at in state.deleted.values()}
         for queue in state.queues.values():

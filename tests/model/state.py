@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model holds: queues with lists of messages, and the refusals it answers with."""
+"""The state of the model: queues with lists of messages, and the refusals that it answers with."""
 
 import hashlib
 import itertools
@@ -87,7 +87,7 @@ class Message:
 
 @dataclass(eq=False)
 class Group:
-    """A message group of a FIFO queue, while it has messages: since when, or from when, it can be received."""
+    """A message group of a FIFO queue, while it has messages. `since`: the instant from which it can be received."""
 
     number: int
     ready_at: int
@@ -103,7 +103,7 @@ class Tenant:
 
 @dataclass(frozen=True)
 class Sent:
-    """What deduplication remembers of an accepted send."""
+    """The memory of an accepted send, for deduplication."""
 
     at: int
     message_id: str
@@ -150,11 +150,11 @@ class Queue:
         return int(self.attributes[attribute])
 
     def expired_at(self, now):
-        """Messages sent at or before this instant are beyond the queue's retention."""
+        """The latest time of sending whose messages are beyond the queue's retention."""
         return now - self.seconds("MessageRetentionPeriod") * SECOND
 
     def forget_messages(self):
-        """What a purge leaves: no message, no group, no memory of any."""
+        """Empty the queue as a purge does: no message, no group, no deduplication id stays."""
         for message in self.messages:
             message.queue = None
         for memory in (self.messages, self.groups, self.sent, self.attempts, self.tenants):
@@ -165,7 +165,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a receipt handle stands for."""
+    """The meaning of a receipt handle."""
 
     queue: Queue
     message: Message
@@ -174,7 +174,7 @@ class Receipt:
 
 @dataclass
 class State:
-    """All of an account: what every action is given. `happened` counts outcomes that answers alone don't tell."""
+    """The state of an account, which every action gets. `happened` counts outcomes that answers alone do not show."""
 
     compat: str
     in_flight_limits: tuple[int, int]  # standard, FIFO
@@ -200,7 +200,7 @@ class State:
         return found
 
     def queue_of_arn(self, arn):
-        """The queue of an ARN, None where there is none."""
+        """The queue of an ARN, or None."""
         return next((queue for queue in self.queues.values() if queue.arn == arn), None)
 
 

@@ -14,7 +14,7 @@ FIFO = ("a.fifo", "b.fifo", "c.fifo")
 NAMES = (STANDARD[0], FIFO[0], STANDARD[1], FIFO[1], STANDARD[2], FIFO[2], STANDARD[3])
 MISSING = "nobody"
 
-# None: left out. What is refused stands once in a row of many.
+# None: left out. Refused values stand once in a long row of allowed ones.
 VISIBILITY = (None, 5, 30, 0, 2, 1, 10, 60, 0, 5, 2, None, 0, 43_200, 43_199, 43_195, 43_201)
 DELAYS = (*[None] * 12, 0, 5, 1, 10, 900, 901)
 MOST = (None, 10, 1, 2, 3, 5, 10, 10, 4, 7, 10, 2, 3, 1, 11, 0)
@@ -79,7 +79,7 @@ SETTINGS = (
 
 
 def queue_name(walk, number):
-    """The first queues most often, so that much happens in a few; now and then one that does not exist."""
+    """The first queues most often, so that much happens in a few; sometimes one that does not exist."""
     return walk.names[number]
 
 
@@ -130,7 +130,7 @@ def send(walk, queue, *numbers):
 
 
 def send_batch(walk, queue, count, number, group, spread, deduplication, odd_place, oddity, shape):
-    """`spread`: how the entries are dealt to groups; one entry may be odd, and the batch itself."""
+    """`spread` deals the entries to groups. One entry may be odd, and so may the batch itself."""
     name = queue_name(walk, queue)
     entries = []
     for place in range(count + 1):
@@ -148,7 +148,7 @@ def send_batch(walk, queue, count, number, group, spread, deduplication, odd_pla
 
 
 def shaped(entries, shape):
-    """Now and then a batch that is refused as a whole."""
+    """Sometimes a batch that is refused as a whole."""
     match shape:
         case 1:
             return []
@@ -162,7 +162,7 @@ def shaped(entries, shape):
 
 
 def receive(walk, queue, most, timeout, asked, attempt):
-    """Half of them from a queue that has messages."""
+    """Half of the receives are from a queue that has messages."""
     name = queue_name(walk, 2 * (queue - 8)) if queue >= 8 else walk.busy(queue)
     params = {"QueueUrl": walk.url(name)}
     if MOST[most] is not None:
@@ -180,7 +180,7 @@ def receive(walk, queue, most, timeout, asked, attempt):
 
 
 def handled(walk, recent, form):
-    """(URL, handle): mostly a handle with its own queue, else with another one, or a handle nobody issued."""
+    """(URL, handle): mostly a handle with its own queue, else with another one, or a handle that was never issued."""
     name, handle = walk.handle(recent)
     match form:
         case 20:
@@ -195,7 +195,7 @@ def handled(walk, recent, form):
 
 
 def first_receive(walk):
-    """Where nothing was received yet, there is nothing to settle."""
+    """Without a receive there is no message to settle."""
     return receive(walk, 0, 1, 0, 2, 10)
 
 
@@ -216,7 +216,7 @@ def change(walk, recent, form, timeout):
 
 
 def _entries(walk, recent, count, form):
-    """The URL of the first one's queue, and the latest handles: of whatever queue they are."""
+    """The URL of the first handle's queue, and the latest handles of any queue."""
     url, handle = handled(walk, recent, form)
     handles = [handle, *(walk.handle(recent + place)[1] for place in range(1, count + 1))]
     return url, [{"Id": f"entry-{place}", "ReceiptHandle": one} for place, one in enumerate(handles)]
@@ -252,7 +252,7 @@ def create(walk, queue, setting):
 
 
 def delete_queue(walk, queue):
-    """Rather one of those where less happens: its name can't be used for a while."""
+    """Preferably a queue where less happens: its name cannot be used for a while."""
     return "DeleteQueue", {"QueueUrl": walk.url(queue_name(walk, 6 + 5 * queue // 8))}
 
 
@@ -327,7 +327,7 @@ def remove_permission(walk, queue, label):
 
 
 def start_move(walk, queue, destination, rate):
-    """Mostly from a queue that has dead letters, and mostly back to where they came from."""
+    """Mostly from a queue that has dead letters, and mostly back to their sources."""
     name = queue_name(walk, queue) if queue >= 12 else walk.dead(queue)
     params = {"SourceArn": arn_of(name)}
     if destination < 5:
@@ -348,7 +348,7 @@ def cancel_move(walk, recent, forged):
     return "CancelMessageMoveTask", {"TaskHandle": "forged" if forged == 7 else walk.task(recent)}
 
 
-QUEUE = 16  # one more than the largest argument of queue_name, and so are the other numbers below
+QUEUE = 16  # One more than the largest argument of queue_name; the other numbers below follow the same rule.
 REQUESTS = {
     send: (14, QUEUE, 10, 4, 10, len(DELAYS), 30),
     send_batch: (6, QUEUE, 10, 10, 4, 3, 10, 10, 20, 50),

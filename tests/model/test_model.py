@@ -76,25 +76,25 @@ FIFO_OUTCOMES = (
     ],
 )
 def test_engine_answers_what_the_model_answers(mix, outcomes):
-    """Over 200 histories in all; and what is to be compared does occur in them."""
+    """Over 200 histories in all, in which every compared outcome occurs."""
     happened = explore(70, 50, mixes=(mix,))
     assert [outcome for outcome in outcomes if not happened[outcome]] == []
 
 
 @pytest.mark.slow
-def test_engine_answers_as_recorded_on_amazon_in_that_mode():
+def test_engine_answers_what_the_model_answers_in_aws_mode():
     happened = explore(30, 50, compat="aws")
     assert happened["delete by a handle: replaced"]
     assert happened["refused in a block: replaced"]
 
 
-def test_engine_lets_no_more_be_in_flight_than_the_model():
+def test_engine_and_model_have_the_same_limit_in_flight():
     happened = explore(30, 50, in_flight_limits=FEW_IN_FLIGHT)
     assert happened["ReceiveMessage OverLimit"]
 
 
-def test_model_knows_nothing_of_the_package():
-    """All of it but the two files that open the engine and that draw histories for it."""
+def test_model_imports_nothing_of_the_package():
+    """All of it except for the two files that open the engine and draw histories for it."""
     folder = Path(__file__).parent
     model = {
         "state",

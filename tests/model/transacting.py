@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step of a walk that is a transaction of the caller's: settles, sends, and a row beside each message it deletes."""
+"""A step of a walk that is a caller's transaction: settles, sends, and a row for each message that it deletes."""
 
 import copy
 
@@ -138,7 +138,7 @@ class _Walked:
             raise Difference(f"{action} in a block: {got} instead of {refusal.code} ({refusal.text})")
 
     def _outcome(self, block, ended):
-        """How the block ended, if it ended as the model says."""
+        """How the block ended, if the model agrees."""
         if self._refused is not None or isinstance(ended, GivenUp):
             if ended is not self._refused and not isinstance(ended, GivenUp):
                 raise ended
@@ -155,7 +155,7 @@ class _Walked:
         return "committed"
 
     def _compare_rows(self):
-        """A row for each message that a block deleted, and no message twice."""
+        """Each deleted message of a block has a row, and no message has two."""
         walk = self._walk
         with walk.engine.transaction() as connection:
             connection.execute(TABLE)

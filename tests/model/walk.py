@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A walk: one history, step by step through the model and through the engine, which must answer alike."""
+"""A walk: one history, step by step through the model and through the engine, whose answers must be equal."""
 
 from tests.model import steps
 from tests.model.attributes import COUNTS
@@ -74,7 +74,7 @@ class Walk:
         self._tasks = []
         self._fresh = 100
 
-    # What steps ask
+    # --- choices of the steps
 
     def fresh(self):
         self._fresh += 1
@@ -84,7 +84,7 @@ class Walk:
         return f"http://localhost:9324/000000000000/{name}"
 
     def busy(self, number):
-        """The name of a queue with visible messages, of the first one where none has any."""
+        """The name of a queue with visible messages, of the first queue if none has any."""
         state = self.model.state
         names = [queue.name for queue in state.queues.values() if counts(state, queue)[0]]
         return names[number % len(names)] if names else self.names[0]
@@ -103,7 +103,7 @@ class Walk:
         return names[number % len(names)] if names else self.busy(number)
 
     def dead(self, number):
-        """The name of a queue with dead letters, of the second one where none has any."""
+        """The name of a queue with dead letters, of the second queue if none has any."""
         found = self.model.state.queues.values()
         names = [queue.name for queue in found if any(message.source_arn for message in queue.messages)]
         return names[number % len(names)] if names else next(name for name in self.names if name[0] == "b")
@@ -113,7 +113,7 @@ class Walk:
         return bool(self._handles)
 
     def handle(self, recent):
-        """(queue's name, handle), counted from the latest receive backwards; odd numbers: rather of one in flight."""
+        """(queue's name, handle), counted backwards from the latest receive. Odd numbers prefer a message in flight."""
         handles = self._handles
         if recent % 2:
             handles = [one for one in handles if self._is_current(one[1].model)] or handles
@@ -166,12 +166,12 @@ class Walk:
         self._compare_queue(action, params)
 
     def _prepare(self, action, params):
-        """A longer retention brings back what has expired and was not swept yet: so it is swept before."""
+        """Sweep first, because a longer retention would bring back expired messages that were not swept yet."""
         if action == "SetQueueAttributes" and "MessageRetentionPeriod" in params["Attributes"]:
             upkeep(self)
 
     def side(self, params, side):
-        """The parameters as one side takes them."""
+        """The parameters as one side expects them."""
         if isinstance(params, dict):
             return {name: self.side(value, side) for name, value in params.items()}
         if isinstance(params, list):
@@ -186,7 +186,7 @@ class Walk:
             self._handles.append((params["QueueUrl"].rpartition("/")[2], handle))
 
     def _compare_queue(self, action, params):
-        """After each request its queue's counts, and after a change of the queue what was changed."""
+        """After each request, compare its queue's counts, and after a change of the queue, the changed parts."""
         name = params.get("QueueUrl", "").rpartition("/")[2]
         queue = self.model.state.queues.get(name)
         if queue is None:
@@ -244,7 +244,7 @@ def upkeep(walk):
 
 
 def reopen(walk):
-    """Close the file and open it again: nothing is remembered elsewhere."""
+    """Close the file and open it again: all state is in the file."""
     walk.told.append(("reopen", {}))
     walk.engine.reopen()
     walk.compare_all()
@@ -252,7 +252,7 @@ def reopen(walk):
 
 
 def fail(walk, queue, times):
-    """Receive all that a queue has and give it back at once, until messages die of it."""
+    """Receive all messages of a queue and give them back at once, until some die of it."""
     name = walk.mortal(queue)
     for _ in range(times + 2):
         params = {"QueueUrl": walk.url(name), "MaxNumberOfMessages": 10, "VisibilityTimeout": 0}
@@ -260,7 +260,7 @@ def fail(walk, queue, times):
 
 
 def redrive(walk, queue, destination, rate, seconds):
-    """Start a move task, after a few deaths, and let it go on for a while."""
+    """Start a move task, after a few deaths, and let it run for a while."""
     fail(walk, queue, 2)
     walk.request(*steps.start_move(walk, queue % 12, destination, rate))
     upkeep(walk)

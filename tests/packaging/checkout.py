@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkout's own parts: its modules by the names they ship under, and what each imports. Nothing of ours is run."""
+"""The checkout's own parts: its modules by the names they ship under, and their imports. No code of ours runs."""
 
 import ast
 import tomllib
@@ -15,7 +15,7 @@ FOLDERS = {"sqsqlite": "sqsqlite", "cli": "sqsqlite.cli", "migrations": "sqsqlit
 
 @dataclass(frozen=True)
 class Import:
-    """One import: of which module, and whether it runs as soon as the importing module does."""
+    """One import: its module, and whether it runs as soon as the importing module does."""
 
     name: str
     line: int
@@ -38,7 +38,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(module: str, path: Path) -> list[Import]:
-    """What `module` imports, inside functions too; `from package import x` is package.x where that is a module."""
+    """The imports of `module`, inside functions too. `from package import x` is package.x if that is a module."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     known = modules()
     found = []
@@ -60,7 +60,7 @@ def _origin(node: ast.ImportFrom, package: str) -> str:
 
 
 def _walk(node: ast.AST, *, at_once: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """Each node below, and whether it runs at import: not in a function, nor under TYPE_CHECKING."""
+    """Each node below, and whether it runs at import: neither in a function nor under TYPE_CHECKING."""
     for child in ast.iter_child_nodes(node):
         later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         later = later or (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"))

@@ -14,12 +14,12 @@ from pathlib import Path
 import sqsqlite
 
 HEAVY = {"alembic", "boto3", "botocore", "click", "jmespath", "pyspark", "rich", "sqlalchemy", "uvicorn"}
-# SQLAlchemy and Alembic take longer to load than a send takes; only the command itself may need Click.
+# SQLAlchemy and Alembic take longer to load than a send takes. Only the command itself may need Click.
 COMMAND_MAY_LOAD = {"click"}
 
 
 def run(*command: str) -> str:
-    """The command's stdout. It must end with 0 within a minute and warn of nothing."""
+    """The command's stdout. It must end with 0 within a minute, without a warning."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}"
     assert "Warning" not in done.stderr, done.stderr
@@ -27,7 +27,7 @@ def run(*command: str) -> str:
 
 
 def loaded_by(program: str) -> set[str]:
-    """Which of the heavy modules are loaded once a Python of its own has run the program."""
+    """The heavy modules that are loaded after a separate Python has run the program."""
     last = run(
         sys.executable, "-I", "-c", f"{program}\nimport sys; print('loaded', *sys.modules)"
     ).splitlines()[-1]
@@ -35,7 +35,7 @@ def loaded_by(program: str) -> set[str]:
 
 
 def comes_from_the_wheel() -> None:
-    """Not from a checkout: the whole package lies inside this environment, and the types with it."""
+    """The whole package lies inside this environment, with its types, and not in a checkout."""
     package = Path(sqsqlite.__file__).parent
     assert package.is_relative_to(sys.prefix), package
     assert (package / "py.typed").exists()

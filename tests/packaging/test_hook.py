@@ -17,7 +17,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if shutil.which("git") is None and not os.environ.get("CI"):
         pytest.skip("there is no git")
     for name in list(os.environ):
-        if name.startswith("GIT_"):  # of a hook that runs the tests
+        if name.startswith("GIT_"):  # set by git for a hook that runs the tests
             monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -56,7 +56,7 @@ def commit(repository: Path, message: str) -> tuple[int, str]:
         f'Revert "{"x" * 60}"',
     ],
 )
-def test_a_subject_of_60_characters_is_taken_and_one_that_git_made(repository, subject):
+def test_a_subject_of_60_characters_or_made_by_git_is_accepted(repository, subject):
     install(repository)
     assert commit(repository, f"{subject}\n\nWhy it was done.") == (0, "")
 
@@ -70,7 +70,7 @@ def test_a_subject_of_60_characters_is_taken_and_one_that_git_made(repository, s
         ("Two lines\nof a subject", "second line of the message must be empty"),
     ],
 )
-def test_another_message_is_refused(repository, message, told):
+def test_a_malformed_message_is_refused(repository, message, told):
     install(repository)
     code, errors = commit(repository, message)
     assert code != 0
@@ -85,7 +85,7 @@ def test_another_message_is_refused(repository, message, told):
     [(), ("core.commentChar=;",), ("commit.verbose=true",)],
     ids=["plain", "another sign of a comment", "with the diff"],
 )
-def test_a_message_of_the_editor_is_read_without_what_git_wrote_below(repository, settings, subject, code):
+def test_a_message_of_the_editor_is_read_without_gits_own_text(repository, settings, subject, code):
     """Git's comments follow the subject at once, and with `commit --verbose` the diff follows them."""
     install(repository)
     editor = repository / "editor"
@@ -99,7 +99,7 @@ def test_a_message_of_the_editor_is_read_without_what_git_wrote_below(repository
     assert (made.returncode, "characters, 60 are allowed" in made.stderr) == (code, bool(code)), made.stderr
 
 
-def test_hooks_that_were_set_before_stay(repository):
+def test_hooks_path_that_was_set_before_stays(repository):
     subprocess.run(["git", "-C", repository, "config", "core.hooksPath", "/somewhere"], check=True)
     assert "core.hooksPath is /somewhere" in install(repository)
     kept = subprocess.run(
@@ -108,7 +108,7 @@ def test_hooks_that_were_set_before_stay(repository):
     assert kept.stdout == "/somewhere\n"
 
 
-def test_hooks_of_ones_own_stay(repository):
+def test_other_hooks_of_the_user_stay(repository):
     """core.hooksPath would switch them off."""
     (repository / ".git" / "hooks").mkdir(exist_ok=True)
     (repository / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n")
@@ -116,7 +116,7 @@ def test_hooks_of_ones_own_stay(repository):
     assert commit(repository, "x" * 61) == (0, "")
 
 
-def test_a_folder_inside_another_repository_leaves_that_one_alone(repository):
+def test_setup_in_a_folder_of_another_repository_does_not_touch_it(repository):
     unpacked = repository / "unpacked"
     unpacked.mkdir()
     shutil.copytree(ROOT / ".githooks", unpacked / ".githooks")
@@ -125,6 +125,6 @@ def test_a_folder_inside_another_repository_leaves_that_one_alone(repository):
     assert commit(repository, "x" * 61) == (0, "")
 
 
-def test_a_second_setup_says_nothing(repository):
+def test_a_second_setup_prints_nothing(repository):
     assert "Commit subjects are checked" in install(repository)
     assert install(repository) == ""

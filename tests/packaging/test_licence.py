@@ -14,6 +14,6 @@ def test_each_module_names_its_licence():
     ] == []
 
 
-def test_it_is_the_packages():
+def test_the_licence_is_that_of_the_package():
     assert pyproject()["project"]["license"] == "Apache-2.0"
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").lstrip().startswith("Apache License")

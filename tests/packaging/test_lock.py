@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock is what a fresh machine installs: whole, checked by hash, and in step with pyproject.toml."""
+"""The lock is what a new machine installs: complete, checked by hash, and consistent with pyproject.toml."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ PINNED = re.compile(r"^(?P<name>[a-z0-9.-]+)==(?P<version>[^ ;]+)(?: ; (?P<marke
 
 
 def pins(lock: str) -> dict[str, set[str]]:
-    """The versions of each package; more than one where they differ by Python version."""
+    """The versions of each package, several if they differ by Python version."""
     versions: dict[str, set[str]] = {}
     for pin in PINNED.finditer(LOCKS[lock].read_text(encoding="utf-8")):
         versions.setdefault(pin["name"], set()).add(pin["version"])
@@ -41,7 +41,7 @@ def wanted(*, extras: tuple[str, ...] = (), groups: tuple[str, ...] = ()) -> lis
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_lock_holds_what_pyproject_asks_for(lock: str, requirements: list[Requirement]):
+def test_lock_satisfies_pyproject(lock: str, requirements: list[Requirement]):
     """After a change of pyproject.toml: make lock."""
     held = pins(lock)
     missing = [
@@ -55,7 +55,7 @@ def test_lock_holds_what_pyproject_asks_for(lock: str, requirements: list[Requir
 
 
 @pytest.mark.parametrize("path", LOCKS.values(), ids=LOCKS.keys())
-def test_lock_names_no_place_and_has_a_hash_for_every_package(path: Path):
+def test_lock_names_no_registry_and_has_a_hash_for_every_package(path: Path):
     text = path.read_text(encoding="utf-8")
     assert "://" not in text
     packages = re.split(r"^(?=\S)", text, flags=re.MULTILINE)[1:]
@@ -65,7 +65,7 @@ def test_lock_names_no_place_and_has_a_hash_for_every_package(path: Path):
 
 @pytest.mark.parametrize("lock", [name for name in LOCKS if name != "dev"])
 def test_locks_agree(lock: str):
-    """Each is installed beside dev.lock, or instead of it."""
+    """Each is installed together with dev.lock, or instead of it."""
     dev = pins("dev")
     assert {
         name: versions for name, versions in pins(lock).items() if dev.get(name, versions) != versions
@@ -73,7 +73,7 @@ def test_locks_agree(lock: str):
 
 
 def test_every_package_folder_ships():
-    """The packages are listed by hand in pyproject.toml, since two of them lie outside sqsqlite/."""
+    """pyproject.toml lists the packages by hand, since two of them lie outside sqsqlite/."""
     folders = {name for name, path in modules().items() if path.name == "__init__.py"}
     assert set(pyproject()["tool"]["setuptools"]["packages"]) == folders
     assert all((ROOT / folder / "__init__.py").exists() for folder in FOLDERS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each name in tests/conftest.py is a test's: a stale one would leave tests out of `make test`, or put them in."""
+"""Each name in tests/conftest.py is a test: a stale one would add tests to `make test`, or remove some."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.packaging.checkout import ROOT
 
 @pytest.fixture(scope="module")
 def collected():
-    """Of each test that is not slow, and of each that is, the name with its parameters."""
+    """The names with parameters of all tests that are not slow, and of those that are."""
     found = {}
     for marked in ("not slow", "slow"):
         run = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of the project: imports point down, nothing heavy loads on the way to a send."""
+"""The rooms of the project: imports point down, and nothing heavy loads on the way to a send."""
 
 import importlib
 import re
@@ -14,7 +14,8 @@ import pytest
 
 from tests.packaging.checkout import ROOT, Import, imports, modules
 
-# From the top down. A module imports from its own room and from the lines below. Rooms on one line stand apart.
+# From the top down. A module imports from its own room and from the lines below. Rooms on one line do not import each
+# other.
 LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
@@ -32,7 +33,7 @@ RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 ACROSS = {("boto", "api"), ("serve", "api")}
 # Others read the statements; a migration is frozen.
 ALONE = {"sql", "migrations"}
-# Who may import by a name that it makes while it runs, which the tests below do not see.
+# Modules that may import by a name computed at run time, which the tests below cannot see.
 BY_NAME = {"sqsqlite", "sqsqlite.cli.verbs"}
 
 # What is slow to load, and the only rooms that import it as soon as they are imported themselves.
@@ -79,7 +80,7 @@ Arrow = tuple[str, Import]
 
 @cache
 def all_imports() -> list[Arrow]:
-    """Each module with each of its imports. Made for the tests that ask, not for those who collect them."""
+    """Each module with each of its imports. Made for the tests that use it, not for the collection."""
     return [(module, found) for module, path in MODULES.items() for found in imports(module, path)]
 
 
@@ -93,7 +94,7 @@ def where(module: str, found: Import) -> str:
 
 
 def test_every_module_has_a_room():
-    """A new one is given its line in LAYERS, which names no room that does not exist."""
+    """A new module gets its line in LAYERS, which names only existing rooms."""
     assert {room(module) for module in MODULES} == RANK.keys()
 
 
@@ -113,7 +114,7 @@ def circles(arrows: Iterable[Arrow]) -> set[str]:
     """The modules that import each other, those between two circles too."""
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
     for module, found in arrows:
-        # Not the package itself: it loads a name's module when the name is asked for.
+        # Except for the package itself: it loads a name's module when the name is used.
         if found.name in MODULES.keys() - {"sqsqlite", module}:
             graph[module].add(found.name)
     while True:
@@ -125,12 +126,12 @@ def circles(arrows: Iterable[Arrow]) -> set[str]:
 
 
 def test_imports_point_down():
-    """Also those for types alone, and those inside functions."""
+    """Also imports for types only, and those inside functions."""
     assert turned(all_imports()) == []
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
-    """Nor for types alone, nor inside functions: two modules in a circle are one that is hard to read."""
+    """Neither for types only nor inside functions: two modules in a circle are one that is hard to read."""
     assert circles(all_imports()) == set()
 
 
@@ -168,7 +169,7 @@ def test_no_import_is_hidden_in_a_string():
         ("sqsqlite.demo.worker", "sqsqlite.cli.send"),
     ],
 )
-def test_an_arrow_that_is_turned_is_found(module: str, wanted: str, way: str, tmp_path: Path):
+def test_an_import_that_points_up_is_found(module: str, wanted: str, way: str, tmp_path: Path):
     assert module in MODULES
     assert wanted in MODULES
     [found] = turned((module, found) for found in imports_of(module, wanted, way, tmp_path))
@@ -176,8 +177,8 @@ def test_an_arrow_that_is_turned_is_found(module: str, wanted: str, way: str, tm
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_circle_is_found(way: str, tmp_path: Path):
-    """Of two modules of one room, where no arrow leads up."""
+def test_a_circle_of_imports_is_found(way: str, tmp_path: Path):
+    """A circle of two modules of one room, where no arrow leads up."""
     module, found = next(
         (module, found)
         for module, found in all_imports()
@@ -189,7 +190,7 @@ def test_a_circle_is_found(way: str, tmp_path: Path):
 
 
 def imports_of(module: str, wanted: str, way: str, folder: Path) -> list[Import]:
-    """What `module` would import if its file held nothing but an import of `wanted`, written this way."""
+    """The imports of `module` if its file held nothing but an import of `wanted`, written this way."""
     package, _, name = wanted.rpartition(".")
     path = folder / "source.py"
     path.write_text(
@@ -198,7 +199,7 @@ def imports_of(module: str, wanted: str, way: str, folder: Path) -> list[Import]
     return imports(module, path)
 
 
-def test_the_commands_stand_on_public_names():
+def test_the_commands_use_public_names():
     ours = [
         (module, found)
         for module, found in all_imports()
@@ -251,8 +252,8 @@ def test_no_public_name_hides_a_module():
     ],
     ids=["import", "connect, send, receive", "client"],
 )
-def test_nothing_heavy_is_loaded_by(program: str, tmp_path: Path):
-    """In a process of its own: this one has loaded much already."""
+def test_no_heavy_module_is_loaded_by(program: str, tmp_path: Path):
+    """In a process of its own, because this one has loaded much already."""
     report = f"{program}\nimport sys; print(*sorted({set(HEAVY)!r} & sys.modules.keys()))"
     run = subprocess.run(
         [sys.executable, "-I", "-c", report],

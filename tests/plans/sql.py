@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statements that the way of a message goes by, as a test looks at them: text, comment, parameters, plan."""
+"""The statements of a message's way, as a test sees them: text, comment, parameters, plan."""
 
 import re
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ class Statement:
 
     @property
     def comment(self) -> str:
-        """All that stands behind `--`."""
+        """All text behind `--`."""
         return "\n".join(_COMMENT.findall(self.text))
 
     @property
     def code(self) -> str:
-        """All that does not."""
+        """All text outside of comments."""
         return _COMMENT.sub("", self.text).strip()
 
     @property
     def parameters(self) -> dict[str, None] | tuple[None, ...]:
-        """NULL for each: a plan depends on no value."""
+        """NULL for each, because a plan does not depend on values."""
         named = dict.fromkeys(_PARAMETER.findall(self.code))
         numbers = [int(number) for number in re.findall(r"\?(\d+)", self.code)]
         return named or (None,) * (max(numbers) if numbers else self.code.count("?"))
 
     def plan(self, connection: Any) -> list[str]:
-        """EXPLAIN QUERY PLAN, a line a step."""
+        """EXPLAIN QUERY PLAN, one line a step."""
         rows = connection.execute(f"EXPLAIN QUERY PLAN {self.code}", self.parameters).fetchall()
         return [row[3] for row in rows]
 

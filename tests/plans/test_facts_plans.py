@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How SQLite copies a queue file's facts: each table is walked once, in the order of its row ids."""
+"""How SQLite copies a queue file's facts: it walks each table once, in the order of its row ids."""
 
 import sqsqlite
 from sqsqlite.sql import facts as sql
@@ -7,7 +7,7 @@ from tests.plans.sql import Statement
 
 
 def test_facts_are_copied_in_one_walk_of_each_table(tmp_path):
-    """The small temporary table is searched by its key; nothing is sorted and no index is built for the query."""
+    """The small temporary table is searched by its key. The query needs no sort and no index of its own."""
     with sqsqlite.connect(tmp_path / "queues.db") as sqs, sqs.transaction() as connection:
         connection.execute("ATTACH ':memory:' AS facts")
         for statement in (*sql.CREATE_FACTS, sql.CREATE_READING):

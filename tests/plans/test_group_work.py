@@ -62,14 +62,14 @@ def opened(tmp_path):
 
 
 def fifo_queue(sqs, groups, messages, locked=0):
-    """So many groups of so many messages each, sent in turn; the first `locked` groups are in flight."""
+    """`groups` groups of `messages` messages each, sent in rotation; the first `locked` groups are in flight."""
     queue = sqs.create_queue("orders.fifo", fifo=True)
     fill(sqs, INSERT_FIFO_LEASES, INSERT_GROUPS, groups=groups, count=groups * messages, locked=locked)
     return queue
 
 
 def fair_queue(sqs, tenants, messages):
-    """So many tenants with so many messages each."""
+    """`tenants` tenants with `messages` messages each."""
     queue = sqs.create_queue("orders")
     with sqs.transaction() as connection:
         connection.execute("UPDATE sqs_queues SET has_tenants = 1")
@@ -96,7 +96,7 @@ def fill(sqs, insert_leases, insert_groups, *, groups, count, locked):
 
 
 def steps_of(sqs, call):
-    """How many steps a call takes inside a transaction, and what it gives back."""
+    """The number of steps of a call inside a transaction, and its result."""
     steps = []
     with sqs.transaction() as connection:
         connection.set_progress_handler(lambda: steps.append(1), 1)
@@ -146,7 +146,7 @@ def test_work_on_a_fifo_queue_does_not_grow_with_its(opened, few, many):
     assert works[0] == works[1]
 
 
-def test_receive_that_finds_every_group_locked_is_no_more_work_for_10_000_of_them(opened):
+def test_work_of_a_receive_does_not_grow_with_locked_groups(opened):
     steps = []
     for locked in (10, 10_000):
         sqs = opened(locked)
@@ -165,8 +165,8 @@ def test_work_on_a_fair_queue_does_not_grow_with_its_tenants(opened):
     assert works[0] == works[1]
 
 
-def test_turns_make_a_receive_hardly_more_work(opened):
-    """At most one and a half times that of a queue that has no tenants."""
+def test_turns_add_little_work_to_a_receive(opened):
+    """At most one and a half times the work of a queue without tenants."""
     fair, plain = opened("fair"), opened("plain")
     queue = plain.create_queue("orders")
     queue.send_many(["plain"] * 100)

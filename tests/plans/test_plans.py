@@ -26,7 +26,7 @@ ALLOWED = {
     "DELETE_EXPIRED_ACCESS_KEYS": "by the command alone, when it makes a key",
     "DELETE_OLD_ACTIVITY": "in upkeep: the list of queue ids, itself found by seeks, is gone through once",
 }
-# But a list that is bound as JSON is gone through, of course.
+# A list that is bound as JSON is scanned, of course.
 _WHOLE = re.compile(r"\bSCAN (?!\w+ VIRTUAL TABLE)|TEMP B-TREE|AUTOMATIC")
 
 
@@ -98,7 +98,7 @@ STATES = pytest.mark.parametrize("state", ["new", "filled", "analysed"])
 
 @STATES
 @pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - ALLOWED.keys()))
-def test_reads_no_whole_table_and_sorts_nothing(plans, name, state):
+def test_statement_reads_no_whole_table_and_sorts_nothing(plans, name, state):
     assert [step for step in plans[state][name] if _WHOLE.search(step)] == []
 
 
@@ -109,7 +109,7 @@ def test_allowed_exception_is_still_needed(plans, name):
 
 
 @STATES
-def test_old_history_is_found_queue_by_queue(plans, state):
+def test_old_activity_is_found_queue_by_queue(plans, state):
     """Its one scan is of the list of queue ids, never of the minutes."""
     steps = plans[state]["DELETE_OLD_ACTIVITY"]
     assert {step for step in steps if _WHOLE.search(step)} == {"SCAN ids"}
@@ -119,7 +119,7 @@ def test_old_history_is_found_queue_by_queue(plans, state):
 @pytest.mark.parametrize(
     "name", [name for name, statement in STATEMENTS.items() if "sqs_ix_" in statement.comment]
 )
-def test_goes_by_the_index_that_its_comment_names(plans, name, state):
+def test_statement_uses_the_index_that_its_comment_names(plans, name, state):
     named = set(re.findall(r"sqs_ix_\w+", STATEMENTS[name].comment))
     used = set(re.findall(r"sqs_ix_\w+", " ".join(plans[state][name])))
     assert named <= used

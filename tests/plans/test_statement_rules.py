@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every statement keeps to, so that it can be read, and run in the sqlite3 shell as it stands."""
+"""Rules for every statement, so that it can be read, and run in the sqlite3 shell unchanged."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from tests.plans.sql import MODULES, STATEMENTS
 
 
 def test_module_holds_nothing_but_named_literals():
-    """So there is no f-string, no format and no join either: a list goes through placeholders."""
+    """So a statement has no f-string, no format and no join: a list goes through placeholders."""
     assignments = []
     for module in MODULES:
         docstring, *found = ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
@@ -42,21 +42,21 @@ def test_comment_comes_first_and_names_no_parameter():
     assert offenders(breaks) == []
 
 
-def test_names_its_columns():
+def test_statement_names_its_columns():
     every_column = re.compile(r"(?:SELECT|,|\.|RETURNING)\s*\*", re.IGNORECASE)
     assert offenders(lambda statement: every_column.search(statement.code)) == []
 
 
-def test_has_parameters_of_one_kind():
+def test_statement_has_parameters_of_one_kind():
     assert offenders(lambda found: re.search(r":[a-z]", found.code) and "?" in found.code) == []
 
 
-def test_asks_sqlite_for_no_time():
+def test_statement_does_not_ask_sqlite_for_the_time():
     asked = r"\b(?:strftime|julianday|unixepoch|datetime|date|time|CURRENT_\w+)\b\s*\(|CURRENT_TIME"
     assert offenders(lambda statement: re.search(asked, statement.code, re.IGNORECASE)) == []
 
 
-def test_is_one_statement_on_our_tables_alone():
+def test_text_is_one_statement_on_our_tables_alone():
     allowed = r"sqs_|sqlite_(?:schema|sequence)$|pragma_table_info$|json_each$|ids$|SET$"
 
     def breaks(statement):

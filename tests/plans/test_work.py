@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a call makes SQLite do, counted in steps of its virtual machine: the same on every machine."""
+"""How much work SQLite does for a call, in steps of its virtual machine: the same on every machine."""
 
 import itertools
 
@@ -14,7 +14,7 @@ STEPS_A_TICK = 50
 
 @pytest.fixture
 def ticks_of():
-    """What a call takes inside a transaction, in ticks of 50 steps, and what it gives back."""
+    """The work of a call inside a transaction, in ticks of 50 steps, and its result."""
 
     def count(sqs, call):
         ticks = []
@@ -29,12 +29,12 @@ def ticks_of():
 
 @pytest.fixture
 def receive_behind(tmp_path, ticks_of):
-    """Receive one live message behind so many expired ones; what it took, in ticks of 50 steps."""
+    """Receive one live message behind `expired` expired ones. Returns the work in ticks of 50 steps."""
 
     def receive(expired):
         clock = sqsqlite.ManualClock()
         with sqsqlite.connect(tmp_path / f"{expired}.db", synchronous="OFF", clock=clock) as sqs:
-            sqs._store.upkeep.close()  # a sweep that comes first would leave nothing to pass
+            sqs._store.upkeep.close()  # A sweep before the receive would leave nothing to skip.
             queue = sqs.create_queue("orders", message_retention_period=60)
             queue.send_many(["late"] * expired)
             clock.advance(seconds=59)
@@ -47,7 +47,7 @@ def receive_behind(tmp_path, ticks_of):
     return receive
 
 
-def test_a_receive_passes_any_number_of_expired_messages_at_a_seek(receive_behind):
+def test_a_receive_skips_any_number_of_expired_messages_with_one_seek(receive_behind):
     few, many = receive_behind(100), receive_behind(10_000)
     assert 0 < many < 2 * few
 

@@ -238,7 +238,7 @@ logging._lock.release()
     assert ended.stdout == "['healthy']\n"
 
 
-def test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits(sqs, queue):
+def test_transaction_lost_in_a_reference_cycle_is_ended_when_a_write_waits(sqs, queue):
     """An interrupt in other code's clean-up may leave the transaction in the cycle of a traceback and its frames."""
 
     def lose():
@@ -259,7 +259,7 @@ def test_transaction_that_only_a_cycle_refers_to_is_ended_for_who_waits(sqs, que
 # An exception of a signal in a callback of the garbage collector, also hypothesis's, is raised nowhere: Python only
 # reports it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_interrupt_of_an_operation_in_a_block_is_what_the_caller_hears_of(sqs, queue):
+def test_interrupt_of_an_operation_in_a_block_reaches_the_caller(sqs, queue):
     """Otherwise the caller would get Busy, because a statement was cut short, and would try again."""
 
     class Interrupt(Exception):
@@ -286,7 +286,7 @@ def test_interrupt_of_an_operation_in_a_block_is_what_the_caller_hears_of(sqs, q
     assert len(queue) == 100
 
 
-def test_rollback_that_is_interrupted_is_done_all_the_same(path):
+def test_interrupted_rollback_is_completed(path):
     """SQLAlchemy drops such a connection. A reference to the traceback would then keep SQLite's lock."""
 
     class Interrupt(BaseException):
