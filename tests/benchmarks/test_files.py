@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that the benchmarks fill by SQL are as the engine would have left them."""
+"""The files that the benchmarks fill by SQL equal those that the engine would have written."""
 
 import importlib
 
@@ -12,7 +12,7 @@ from tests.packaging.checkout import ROOT
 
 @pytest.fixture
 def benchmark_module(monkeypatch):
-    """A module of benchmarks/, which is no package, by its name."""
+    """A module of benchmarks/, which is not a package, by its name."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     return importlib.import_module
 
@@ -56,7 +56,7 @@ def test_locked_groups_hold_back_their_own_messages_alone(benchmark_module, tmp_
     assert sorted(_groups_as_received(path, "orders.fifo")) == ["group-0"] * 5 + ["group-1"] * 5
 
 
-def test_file_of_dead_letters_is_sound_and_knows_where_they_came_from(benchmark_module, tmp_path):
+def test_file_of_dead_letters_is_sound_and_has_their_sources(benchmark_module, tmp_path):
     path = tmp_path / "queue.db"
     benchmark_module("big_file").make_dead_letters(path, 20)
     with sqsqlite.connect(path) as sqs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks run: on few messages, every one of them, with nothing said about time."""
+"""All benchmarks run, on few messages. The tests check no time."""
 
 import csv
 import importlib
@@ -29,7 +29,7 @@ def result(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_every_door_gives_a_row_for_each_workload(result):
+def test_each_workload_has_a_row_for_every_door(result):
     for workload, file in (("send", "send"), ("receive+delete", "receive_delete")):
         rows = result["files"][file]
         assert {row["workload"] for row in rows} == {workload}
@@ -39,7 +39,7 @@ def test_every_door_gives_a_row_for_each_workload(result):
 
 
 @pytest.mark.slow
-def test_every_other_benchmark_gives_its_figures(result):
+def test_every_other_benchmark_has_its_figures(result):
     for name in NAMES[1:]:
         assert result["files"][name] != []
     figures = {row["what"].partition(" ")[0] for name in NAMES[1:] for row in result["files"][name]}
@@ -61,7 +61,7 @@ def test_every_other_benchmark_gives_its_figures(result):
 
 
 @pytest.mark.slow
-def test_result_says_when_where_and_of_what(result):
+def test_result_names_its_date_machine_and_versions(result):
     [run] = result["files"]["runs"]
     assert run.keys() >= {"date", "commit", "cpu_count", "python", "sqlite"}
     rows = [row for name, rows in result["files"].items() if name != "runs" for row in rows]
@@ -70,7 +70,7 @@ def test_result_says_when_where_and_of_what(result):
 
 
 @pytest.mark.slow
-def test_tables_replace_what_stood_between_the_markers_of_a_page(result):
+def test_tables_replace_the_text_between_the_markers_of_a_page(result):
     page = result["page"]
     assert page.startswith("Before.\n")
     assert page.endswith("After.\n")

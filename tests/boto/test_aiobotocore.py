@@ -47,7 +47,7 @@ def test_an_async_clients_errors_are_the_modelled_ones(tmp_path):
     assert response["Error"]["Code"] == "AWS.SimpleQueueService.NonExistentQueue"
 
 
-def test_an_async_long_poll_leaves_the_event_loop_to_others(tmp_path):
+def test_an_async_long_poll_does_not_block_the_event_loop(tmp_path):
     clock = ManualClock()
 
     async def conversation(client):

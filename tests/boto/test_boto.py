@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""boto3's own clients and resources, answered from a file: what only they have. Behaviour: tests/behaviour."""
+"""boto3's own clients and resources, answered from a file. tests/behaviour tests the behaviour that all doors share."""
 
 import contextlib
 import socket
@@ -21,7 +21,7 @@ REFUSED = r"^{}\(\) got an unexpected keyword argument 'endpoint_url': the optio
 
 @pytest.fixture(autouse=True)
 def no_socket(monkeypatch):
-    """Every test here runs where connecting a socket is an error. (Waking other processes binds datagram sockets.)"""
+    """A test fails if it connects a socket. (Waking other processes binds datagram sockets.)"""
 
     def refuse(self, address):
         raise AssertionError(f"a socket to {address} was asked for")
@@ -53,13 +53,13 @@ def existing_client(region="eu-central-1"):
     )
 
 
-def test_it_is_boto3s_own_client(client):
+def test_the_client_is_boto3s_own(client):
     assert type(client).__module__ == "botocore.client"
     assert client.meta.service_model.service_name == "sqs"
 
 
 def test_every_operation_of_the_model_is_answered_without_the_network(client):
-    """By a result or an SQS error: none goes out."""
+    """The answer is a result or an SQS error: no request leaves the process."""
     given = {
         "QueueName": "q",
         "QueueUrl": "q",
@@ -106,7 +106,7 @@ def test_an_unmodelled_error_is_a_plain_client_error(client):
     assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
 
 
-def test_what_is_wrong_with_parameters_boto3_says_itself(client):
+def test_boto3_itself_reports_invalid_parameters(client):
     with pytest.raises(
         botocore.exceptions.ParamValidationError, match='Missing required parameter in input: "MessageBody"'
     ):
@@ -157,13 +157,13 @@ def test_profiles_credentials_and_endpoints_of_the_machine_do_not_count(tmp_path
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
-    boto._session.cache_clear()  # another test's session has looked around already
+    boto._session.cache_clear()  # another test's session has already looked around
     with contextlib.closing(boto.client(tmp_path / "queues.db")) as client:
         assert client.meta.region_name == "us-east-1"
         assert client.create_queue(QueueName="q")["QueueUrl"].endswith("/q")
 
 
-def test_options_are_those_of_connect(path, clock):
+def test_options_of_connect_take_effect(path, clock):
     with contextlib.closing(boto.client(path, region="eu-west-1", clock=clock)) as client:
         client.create_queue(QueueName="q")
         arn = client.get_queue_attributes(QueueUrl="q", AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -173,7 +173,7 @@ def test_options_are_those_of_connect(path, clock):
 
 
 @pytest.mark.parametrize("make", [boto.client, boto.resource])
-def test_the_region_is_given_as_to_boto3(make, path):
+def test_the_region_is_given_as_in_boto3(make, path):
     made = make(path, region_name="eu-west-1")
     client = getattr(made.meta, "client", made)
     with contextlib.closing(client):
@@ -219,8 +219,8 @@ def test_closing_the_client_closes_the_file(path):
         assert [queue.name for queue in sqs.queues()] == ["q"]
 
 
-def test_a_closed_client_says_so_and_stays_off_the_network(path):
-    """Also a call that would only read: nothing is looked for at the made-up endpoint."""
+def test_a_closed_client_raises_an_error_and_does_not_use_the_network(path):
+    """Also a call that would only read: nothing contacts the made-up endpoint."""
     client = boto.client(path)
     client.close()
     with pytest.raises(sqsqlite.errors.StoreClosed):
@@ -318,7 +318,7 @@ def test_only_sqs_can_be_attached(target, path):
     assert not path.exists()
 
 
-def test_a_long_poll_of_one_thread_lets_others_send_through_the_same_client(client, clock):
+def test_other_threads_can_send_through_the_client_during_a_long_poll(client, clock):
     url = client.create_queue(QueueName="q")["QueueUrl"]
     received = []
     waiting = threading.Thread(
@@ -331,7 +331,7 @@ def test_a_long_poll_of_one_thread_lets_others_send_through_the_same_client(clie
     assert [message["Body"] for message in received[0]["Messages"]] == ["at last"]
 
 
-def test_without_boto3_the_import_says_what_to_install():
+def test_import_error_without_boto3_names_the_package_to_install():
     program = "import sys; sys.modules['botocore'] = None; import sqsqlite.boto"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=600
@@ -339,8 +339,8 @@ def test_without_boto3_the_import_says_what_to_install():
     assert f"sqsqlite.boto needs boto3: {install_command('boto3')}" in run.stderr.strip().splitlines()[-1]
 
 
-def test_attach_needs_no_boto3_beside_botocore(path):
-    """So that a project on botocore or aiobotocore alone can use it."""
+def test_attach_needs_botocore_but_not_boto3(path):
+    """So a project that uses only botocore or aiobotocore can use it."""
     program = (
         "import sys; sys.modules['boto3'] = None\n"
         "import botocore.session, sqsqlite.boto\n"

@@ -17,7 +17,7 @@ def endpoint(tmp_path):
 
 @pytest.fixture
 def open_endpoint(tmp_path):
-    """A server of a new file, over HTTP, which asks nobody who they are."""
+    """A server of a new file, over HTTP, without keys."""
     started = servers.start(tmp_path, is_keyed=False)
     yield started
     started.stop()
@@ -25,7 +25,10 @@ def open_endpoint(tmp_path):
 
 @pytest.fixture
 def https_endpoint(tmp_path):
-    """A server of a new file, over HTTPS, with a key; its certificate is signed by an authority that nobody knows."""
+    """A server of a new file, over HTTPS, with a key.
+
+    An authority that clients do not know has signed its certificate.
+    """
     need("openssl", "apt-get install openssl")
     certificate, key, authority = servers.make_certificates(tmp_path)
     started = servers.start(tmp_path, certificate=certificate, key=key, authority=authority)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.packaging.checkout import ROOT
 
-# The secret has what Amazon's have and what must be encoded in a URL.
+# The secret has the characters of Amazon's secrets, and some that a URL must encode.
 KEY = {"AWS_ACCESS_KEY_ID": "CLIENTSKEY", "AWS_SECRET_ACCESS_KEY": "of/the+clients"}
 REGION = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -39,7 +39,7 @@ class Endpoint:
     is_keyed: bool = True
 
     def environment(self, **more):
-        """What a client's process is told: nothing but how to find the server, and its programs."""
+        """The environment of a client's process: only the way to the server, and its own programs."""
         found = {
             **REGION,
             **(KEY if self.is_keyed else {}),
@@ -52,7 +52,7 @@ class Endpoint:
         return {**found, **more}
 
     def run(self, *command, seconds=800, environment=None, **options):
-        """Run a client; what it printed. Fails with all of that if the client does."""
+        """Run a client. Returns its output, and fails with the output if the client fails."""
         done = subprocess.run(
             [str(word) for word in command],
             env=self.environment(**(environment or {})),
@@ -100,7 +100,7 @@ def make_key_file(folder):
 
 
 def make_certificates(folder):
-    """Files of a certificate for localhost, its key, and the authority of one's own that signed it."""
+    """Files of a certificate for localhost, its key, and the private authority that signed it."""
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     authority, authority_key = folder / "authority.pem", folder / "authority.key"
     certificate, key = folder / "server.pem", folder / "server.key"

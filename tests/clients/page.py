@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from tests.packaging.checkout import ROOT
 
 PAGE = ROOT / "docs" / "conformance.md"
-# What a client's user copies, by the module of its tests.
+# The example for a client's users, by the module of its tests.
 EXAMPLES = {
     "test_aws_cli": "clients/aws_cli.sh",
     "test_boto3": "clients/boto3_orders.py",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aiobotocore, whose receives wait by the dozen in one event loop."""
+"""aiobotocore: dozens of its receives wait in one event loop."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def python(conforms):
 
 
 def test_waiting_receives_get_a_message_each_and_a_cancelled_one_none(python, endpoint):
-    """A round trip and an error by its class come before."""
+    """Before, a round trip and an error caught by its class."""
     endpoint.run(python, ROOT / "tests" / "clients" / "programs" / "aiobotocore_round_trip.py")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""boto3: the version of today, over JSON, the last that spoke Query, and an old one."""
+"""boto3: the present version, over JSON, the last that spoke Query, and an old one."""
 
 import json
 import sys
@@ -55,7 +55,7 @@ def test_example_runs_without_keys_too(open_endpoint, current):
 
 
 def test_a_request_signed_with_another_secret_is_refused(endpoint, current):
-    """The others prove something of signatures only if the server looks at them."""
+    """The other tests prove something about signatures only if the server checks them."""
     other = {"AWS_SECRET_ACCESS_KEY": "another"}
     assert endpoint.run(current, "-c", CODE, environment=other) == "SignatureDoesNotMatch\n"
 

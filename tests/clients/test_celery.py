@@ -75,7 +75,7 @@ class Celery:
         return (self._endpoint.home / f"{name}.log").read_text(encoding="utf-8")
 
     def notes(self, task, count):
-        """Wait until the task has left so many lines; their words behind its name."""
+        """Wait until the task has written `count` lines. Returns the words after its name."""
         return self.until(lambda: [words for first, *words in self._lines() if first == task], count)
 
     def until(self, look, count):
@@ -148,7 +148,7 @@ def test_a_task_with_an_eta_does_not_run_before(celery):
 
 
 def test_a_task_of_a_killed_worker_is_given_to_another(celery):
-    """kill -9 of the worker and of its pool: nobody can say anything to the server, which shows the message again."""
+    """kill -9 of the worker and of its pool: no process can tell the server, which shows the message again."""
     with celery.worker("first") as process:
         celery.call("kept")
         celery.notes("kept", 1)
@@ -161,7 +161,7 @@ def test_a_task_of_a_killed_worker_is_given_to_another(celery):
 
 
 def test_a_worker_over_https_runs_tasks_and_retries(https_endpoint, installed):
-    """The certificate is signed by an authority of one's own."""
+    """A private authority has signed the certificate."""
     celery = Celery(https_endpoint, installed)
     with celery.worker():
         celery.call("add", "secret")

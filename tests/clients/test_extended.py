@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amazon's extended client for Python: bodies in S3, for which moto's server stands in, and pointers in the queue."""
+"""Amazon's extended client for Python: bodies in S3, which moto's server replaces, and pointers in the queue."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ def folder(conforms):
 
 @pytest.fixture
 def addresses(folder, endpoint, tmp_path):
-    """Where SQS and S3 are, with a bucket; in moto's server, on a port that is free."""
+    """The addresses of SQS and S3, with a bucket, in moto's server on a free port."""
     told = tmp_path / "s3.log"
     with told.open("wb") as log:
         process = subprocess.Popen(

@@ -18,7 +18,7 @@ INSTALL = "apt-get install nodejs npm, version 20 or newer"
 
 @pytest.fixture
 def node(endpoint):
-    """Run a program beside the modules that the example's lock pins."""
+    """Run a program with the modules that the example's lock pins."""
     npm, program = need("npm", INSTALL), need("node", INSTALL)
     pins = [EXAMPLE / "package.json", EXAMPLE / "package-lock.json"]
 

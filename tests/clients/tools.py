@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the clients need beside Python: looked for, or installed from a lock into .venv/clients, once."""
+"""The programs that clients need in addition to Python: found, or installed once from a lock into .venv/clients."""
 
 import hashlib
 import os
@@ -28,7 +28,10 @@ def need(program, install):
 
 
 def kept(name, *pinned, make):
-    """A folder of the cache that `make(folder)` filled; anew when one of the files that pin its content has changed."""
+    """A folder of the cache that `make(folder)` filled.
+
+    It is made again if a file that pins its content has changed.
+    """
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in pinned)).hexdigest()
     folder = CACHE / f"{name}-{digest[:12]}"
     ready = folder / "ready"
@@ -41,7 +44,7 @@ def kept(name, *pinned, make):
 
 
 def run(*command, **options):
-    """Run a step of an installation; what it printed is told only if it fails."""
+    """Run a step of an installation. Its output is shown only if it fails."""
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, **options
     )

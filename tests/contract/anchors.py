@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a definition, found by what a rename of its variables leaves as it is.
+"""Parts of a definition, found by properties that a rename of its variables does not change.
 
 An anchor is a word or a pattern. A word stands for every attribute, keyword, name outside of the function, and string
 constant that is called so. Any other text is a Python expression or statement: its variables stand for any variable,
@@ -25,7 +25,7 @@ class Site:
     above: "Site | None"
     owner: ast.AST = field(repr=False)
     slot: str
-    place: int | None  # in a list
+    place: int | None  # the index in a list
 
     def put(self, node: ast.AST) -> None:
         if self.place is None:
@@ -34,7 +34,7 @@ class Site:
             getattr(self.owner, self.slot)[self.place] = node
 
     def up(self) -> Iterator["Site"]:
-        """This one and those around it."""
+        """This site and those around it."""
         site: Site | None = self
         while site is not None:
             yield site
@@ -42,13 +42,13 @@ class Site:
 
 
 def sites(definition: Definition) -> Iterator[Site]:
-    """Everything that runs in it, from top to bottom: no decorators, annotations and docstrings."""
+    """All code that runs in it, from top to bottom: no decorators, annotations and docstrings."""
     for site in _below(definition.node, None):
         yield from _all(site)
 
 
 def found(definition: Definition, anchor: str) -> list[tuple[Site, Bindings]]:
-    """Where the anchor is, and the variables that those of a pattern stand for."""
+    """The place of the anchor, and the variables that the pattern's variables match."""
     if anchor.isidentifier() and not iskeyword(anchor):
         return [(site, {}) for site in sites(definition) if _is_called(site.node, anchor, definition)]
     pattern = _pattern(anchor)

@@ -55,7 +55,7 @@ class Theme:
 
 @cache
 def themes() -> tuple[Theme, ...]:
-    """In the order of the page."""
+    """The themes in the order of the page."""
     found = []
     for path in RULES.glob("*.toml"):
         sources = tomllib.loads(path.read_text(encoding="utf-8"))

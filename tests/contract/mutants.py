@@ -21,7 +21,7 @@ from tests.contract.contract import Rule, proofs, rules
 from tests.contract.package import ROOT, package
 
 AT_A_TIME = 2
-# The package as a wheel has it: these two folders lie inside it.
+# The package as in a wheel: these two folders lie inside it.
 INSIDE = ("cli", "migrations")
 # A mutant may wait for ever.
 SECONDS_A_TEST = 15
@@ -49,7 +49,7 @@ class Tree:
 
     @contextmanager
     def mutated(self, rule: Rule) -> Iterator[None]:
-        """With the rule switched off, if it has a switch."""
+        """The tree with the rule switched off, if the rule has a switch."""
         if rule.switch is None:
             yield
             return
@@ -88,14 +88,14 @@ class Tree:
         return json.loads(verdict.read_text(encoding="utf-8"))
 
     def run_to_fail(self, tests: Iterable[str]) -> dict[str, str]:
-        """The tests that don't fail by their own check, and what they do."""
+        """The tests that do not fail by their own check, with their verdicts."""
         verdicts = self.run(tests)
         return {test: verdicts.get(test, "not run") for test in tests if verdicts.get(test) != "refuted"}
 
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-    # Python recognizes stale compiled code by size and second, and neither need differ.
+    # Python recognizes stale compiled code by size and second, and both may be equal.
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
         compiled.unlink()
 
@@ -107,7 +107,7 @@ def trees(count: int = AT_A_TIME) -> Iterator[list[Tree]]:
 
 
 def survivors(chosen: Iterable[Rule]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each rule with the tests that did not fail by their own check while it was switched off, and what they did."""
+    """Each rule with the tests that did not fail by their own check while it was switched off, and their verdicts."""
     free: SimpleQueue[Tree] = SimpleQueue()
     tests_of = proofs()  # here, in one thread: see _ONE_AT_A_TIME
 
@@ -116,7 +116,7 @@ def survivors(chosen: Iterable[Rule]) -> Iterator[tuple[str, dict[str, str]]]:
         try:
             with tree.mutated(rule):
                 left = tree.run_to_fail(tests_of[rule.id])
-                # Once more: the package's own sweeper may have been there first.
+                # Again, because the package's own sweeper may have been there first.
                 left = left and tree.run_to_fail(left)
         finally:
             free.put(tree)
@@ -131,7 +131,7 @@ def survivors(chosen: Iterable[Rule]) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def failures_unmutated(chosen: Iterable[Rule]) -> dict[str, str]:
-    """The rules' tests that fail although nothing is switched off."""
+    """The rules' tests that fail although no rule is switched off."""
     tests = sorted({test for rule in chosen for test in proofs()[rule.id]})
     with trees(1) as [tree]:
         verdicts = tree.run(tests)

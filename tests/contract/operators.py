@@ -127,7 +127,7 @@ def _climbed(definition: Definition, switch: Switch, wanted: Callable[[Site], bo
 
 
 class _Bind(ast.NodeTransformer):
-    """A rule's own variables as those of the function, and `...` as what stood there."""
+    """A rule's own variables as those of the function, and `...` as the code that stood there."""
 
     def __init__(self, bindings: Bindings, stood: ast.AST | None) -> None:
         self.bindings = bindings

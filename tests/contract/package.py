@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's functions, classes and constants by their names, wherever their files lie."""
+"""The package's functions, classes and constants by their names, in whatever files they lie."""
 
 import ast
 import builtins
@@ -24,10 +24,10 @@ class Definition:
     """A copy of a statement, to be changed."""
 
     file: str
-    name: str  # as seen in its module: f, Class.method, Class.field
-    statement: ast.stmt  # that of the module: the definition, or what it lies in
+    name: str  # its name in the module: f, Class.method, Class.field
+    statement: ast.stmt  # the statement of the module: the definition, or the one that contains it
     node: ast.stmt
-    outside: frozenset[str]  # names that the module gives: whatever is not a variable of a function
+    outside: frozenset[str]  # Names that the module defines: all that are not variables of a function.
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -38,7 +38,7 @@ class Definition:
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """Parameters included."""
+        """The variables, parameters included."""
         within = list(ast.walk(self.node))
         stored = {
             node.id for node in within if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
@@ -48,7 +48,7 @@ class Definition:
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """Names that are no variable's: the module's, Python's, and what is imported on the way."""
+        """Names that are not variables: the module's, Python's, and imported ones."""
         return self.outside | frozenset(dir(builtins)) | frozenset(_imported(ast.walk(self.node)))
 
 
@@ -80,7 +80,7 @@ class Package:
         return Definition(file, name, statement, node, self._names_of(file))
 
     def with_changed(self, definition: Definition) -> str:
-        """The text of the definition's file with the statement as it is now."""
+        """The text of the definition's file with the changed statement."""
         text = self.texts[definition.file]
         lines = text.splitlines(keepends=True)
         statement = definition.statement

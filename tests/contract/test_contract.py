@@ -14,7 +14,7 @@ from tests.contract.page import render
 RULES = rules()
 
 
-def test_rules_are_numbered_one_by_one_below_their_theme():
+def test_rules_of_a_theme_are_numbered_without_gaps():
     assert [rule.id for rule in RULES] == [
         f"{theme.name}.{number}" for theme in themes() for number in range(1, len(theme.rules) + 1)
     ]
@@ -24,11 +24,11 @@ def test_every_rule_has_tests():
     assert [rule.id for rule in RULES if not proofs().get(rule.id)] == []
 
 
-def test_every_mark_is_of_a_rule_that_there_is():
+def test_every_mark_names_an_existing_rule():
     assert sorted(proofs().keys() - {rule.id for rule in RULES}) == []
 
 
-def test_a_rule_has_a_switch_or_says_why_not():
+def test_a_rule_has_a_switch_or_a_reason_to_have_none():
     for rule in RULES:
         said = (rule.switch is None, rule.off is None)
         assert said == ((False, False) if rule.is_mutated else (True, True)), rule.id

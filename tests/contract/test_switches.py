@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch does and refuses, and what it does not depend on: where code lies, and how variables are called."""
+"""The effects and errors of a switch, which must not depend on where code lies or on the names of variables."""
 
 import ast
 import builtins
@@ -69,11 +69,11 @@ def test_an_operator_changes_one_thing(table, before, after):
         ({"in": "SIZES", "entry": "small", "by": "3"}, None),
     ],
 )
-def test_a_switch_says_the_number_it_sets(table, number):
+def test_a_switch_describes_the_number_it_sets(table, number):
     assert Switch.read(table).number == number
 
 
-def test_statements_go_before_or_behind_the_one_with_the_anchor():
+def test_statements_are_inserted_before_or_after_the_anchor():
     for operator in ("before", "after"):
         _, changed = Switch.read({"in": "sell", operator: "note", "do": "stock.open()"}).apply(
             Package({"shop.py": SHOP})
@@ -95,12 +95,12 @@ def test_statements_go_before_or_behind_the_one_with_the_anchor():
         ({"in": "sell", "skip": "note"}, "no such operator"),
     ],
 )
-def test_what_is_not_there_once_is_refused(table, why):
+def test_a_part_that_is_missing_or_ambiguous_is_refused(table, why):
     with pytest.raises(SwitchError, match=why):
         Switch.read(table).apply(Package({"shop.py": SHOP}))
 
 
-def test_of_two_with_one_name_the_part_or_a_word_tells_which():
+def test_of_two_definitions_with_one_name_the_part_decides():
     texts = {"sale.py": SHOP, "gift.py": "def sell(stock):\n    stock.note('given')\n    return 0\n"}
     assert Switch.read({"in": "sell", "drop": "given"}).apply(Package(texts))[0] == "gift.py"
     with pytest.raises(SwitchError, match=r"ambiguous, it is in sale\.py, gift\.py"):
@@ -111,7 +111,7 @@ def test_of_two_with_one_name_the_part_or_a_word_tells_which():
     )
 
 
-def test_no_rule_depends_on_where_code_lies_or_how_its_variables_are_called():
+def test_no_rule_depends_on_the_place_of_code_or_the_names_of_variables():
     """Each definition in a file of its own, and each variable of a function under another name."""
     moved = Package(dict(_torn_apart(package().texts)))
     refused = {}
@@ -150,7 +150,7 @@ def _names(statements):
 
 
 def _renamed(statement, kept):
-    """With another name for what its functions assign; their parameters keep theirs, being used by callers."""
+    """Give other names to the variables that functions assign. Parameters keep theirs, because callers use them."""
     functions = [
         one for one in ast.walk(statement) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
     ]

@@ -20,7 +20,7 @@ try:
 except ModuleNotFoundError:
     BotoCoreError = ClientError = SQSError
 
-# A check that failed, another answer than the one expected, or none in time.
+# A check that failed, an answer other than the expected one, or none in time.
 _REFUTATIONS = (AssertionError, Failed, SQSError, ClientError, BotoCoreError, FutureTimeout)
 
 _verdicts: dict[str, str] = {}
@@ -34,7 +34,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Through one door where there are several: what is behind them is the same."""
+    """Run the tests through one door only: the code behind all doors is the same."""
     items[:] = [item for item in items if _door_of(item) in (None, "client")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit names whatever does not add up. Each test spoils one thing in a sound run."""
+"""The audit names each fault of a run. Each test spoils one thing in a sound run."""
 
 from dataclasses import replace
 
@@ -37,12 +37,12 @@ def test_a_sound_run_has_no_faults():
     assert find_faults(SOUND) == []
 
 
-def test_a_row_whose_report_was_cut_off_by_the_kill_is_no_fault():
+def test_a_row_that_the_killed_worker_did_not_report_is_not_a_fault():
     """The commit came first: the worker may have died before it printed its line."""
     assert find_faults(replace(SOUND, acknowledged=["b", "c"])) == []
 
 
-def test_a_dead_letter_of_the_killed_worker_is_no_fault():
+def test_a_dead_letter_of_the_killed_worker_is_not_a_fault():
     """If maxReceiveCount allows no receive after the killed worker's, no other worker receives the message."""
     assert find_faults(replace(SOUND, kill=Kill("worker-1", 2_000, ("b", "c", "d")))) == []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite demo` as one types it."""
+"""`sqsqlite demo` as typed."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ def run(folder, *arguments, **environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,  # a hang
+        timeout=300,  # s: the demo hangs
     )
 
 
@@ -59,7 +59,7 @@ def test_the_demo_shows_its_sum_and_leaves_its_file(tmp_path):
         (None, "elsewhere.py", f"{sys.executable} -m sqsqlite.cli"),
     ],
 )
-def test_commands_to_try_next_name_a_program_that_is_there(tmp_path, monkeypatch, found, script, told):
+def test_commands_to_try_next_name_an_existing_program(tmp_path, monkeypatch, found, script, told):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my programs").mkdir()
     (tmp_path / "my programs" / "sqsqlite").touch(mode=0o755)
@@ -68,8 +68,8 @@ def test_commands_to_try_next_name_a_program_that_is_there(tmp_path, monkeypatch
     assert demo.program() == told
 
 
-def test_a_second_demo_takes_a_new_file_and_never_that_of_the_environment(tmp_path):
-    """SQSQLITE_DB names the file one works with: a demo in there would be a nuisance."""
+def test_a_second_demo_uses_a_new_file_and_never_that_of_the_environment(tmp_path):
+    """SQSQLITE_DB names the user's own file, and a demo in there would be a nuisance."""
     (tmp_path / "demo-output").mkdir()
     (tmp_path / "demo-output" / "demo.db").touch()
     done = run(tmp_path, "demo", "--limit", "20", "--output", "json", SQSQLITE_DB="mine.db")
@@ -80,7 +80,7 @@ def test_a_second_demo_takes_a_new_file_and_never_that_of_the_environment(tmp_pa
     assert not (tmp_path / "mine.db").exists()
 
 
-def test_a_file_that_is_there_already_is_refused(tmp_path):
+def test_an_existing_file_is_refused(tmp_path):
     path = tmp_path / "orders.db"
     path.write_bytes(b"mine")
     done = CliRunner().invoke(main, ["demo", "--db", str(path)])
@@ -90,7 +90,7 @@ def test_a_file_that_is_there_already_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_a_sum_that_does_not_add_up_is_an_error_that_says_what(tmp_path, monkeypatch, form):
+def test_error_about_a_wrong_sum_names_the_faults(tmp_path, monkeypatch, form):
     path = tmp_path / "demo.db"
 
     def perform_badly(path, **_):

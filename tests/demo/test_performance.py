@@ -31,7 +31,7 @@ def returned(evidence):
     return find_returns(evidence.kill, evidence.receives)
 
 
-def test_it_adds_up(outcome):
+def test_the_sum_of_the_demo_is_right(outcome):
     evidence = outcome.evidence
     assert outcome.faults == []
     assert len(evidence.sent) == LIMIT
@@ -39,7 +39,7 @@ def test_it_adds_up(outcome):
     assert evidence.dead_letters != []
 
 
-def test_what_the_killed_worker_held_was_finished_by_others(outcome):
+def test_other_workers_finish_the_messages_of_the_killed_one(outcome):
     evidence = outcome.evidence
     assert len(evidence.kill.held) >= 1
     finished_by = {row.message_id: row.worker for row in evidence.parsed}
@@ -48,7 +48,7 @@ def test_what_the_killed_worker_held_was_finished_by_others(outcome):
     assert [receive for receive in returned(evidence) if receive.receive_count < 2] == []
 
 
-def test_each_message_of_the_killed_worker_is_shown_again(outcome, said):
+def test_each_message_of_the_killed_worker_is_received_again(outcome, said):
     rows = demo.returns(outcome)
     assert {row["message_id"] for row in rows} <= set(outcome.evidence.kill.held)
     assert len(rows) >= 1
@@ -59,7 +59,7 @@ def test_each_message_of_the_killed_worker_is_shown_again(outcome, said):
         assert any(line.startswith(again) for line in said)
 
 
-def test_the_numbers_are_those_of_the_tables(outcome):
+def test_the_printed_numbers_equal_those_of_the_tables(outcome):
     counts = {row["what"]: row["count"] for row in demo.totals(outcome)}
     assert counts["sent"] == LIMIT
     assert counts["processed once"] + counts["dead letters"] == LIMIT
@@ -67,15 +67,15 @@ def test_the_numbers_are_those_of_the_tables(outcome):
     assert counts["messages/s"] > 0
 
 
-def test_the_file_stays_to_be_looked_at(outcome):
+def test_the_file_is_kept(outcome):
     with sqsqlite.connect(outcome.path) as sqs:
         assert len(sqs.queue(worker.QUEUE)) == 0
         assert len(sqs.queue(worker.DEAD_LETTER_QUEUE)) == len(outcome.evidence.dead_letters)
         assert ledger.read(sqs, ledger.SELECT_PARSED_FILES) == [tuple(row) for row in outcome.evidence.parsed]
 
 
-def test_a_row_deleted_behind_its_back_is_missed(outcome):
-    """The same audit, on the same file, after the application's table lost a row and got another twice."""
+def test_the_audit_notices_a_deleted_and_a_doubled_row(outcome):
+    """The same audit on the same file, after the application's table lost a row and got another one twice."""
     with sqsqlite.connect(outcome.path) as sqs:
         lost, twice = outcome.evidence.parsed[:2]
         with sqs.transaction() as connection:
@@ -92,7 +92,7 @@ def test_a_row_deleted_behind_its_back_is_missed(outcome):
     assert f"{lost.path} ({lost.message_id}) was lost" in performance.find_faults(damaged)
 
 
-def test_a_file_that_is_there_is_left_alone(tmp_path):
+def test_an_existing_file_is_left_alone(tmp_path):
     path = tmp_path / "orders.db"
     path.write_bytes(b"mine")
     with pytest.raises(FileExistsError, match="begins with a new file"):
@@ -107,7 +107,7 @@ def _wait(crew):
 
 
 def test_a_worker_that_fails_ends_the_demo(tmp_path, capfd):
-    """Here it finds no queue."""
+    """Here the worker finds no queue."""
     path = tmp_path / "demo.db"
     sqsqlite.connect(path).close()
     with Crew(path, 1) as crew, pytest.raises(CrewFailed, match="worker-1 ended with exit code 1"):
@@ -115,8 +115,8 @@ def test_a_worker_that_fails_ends_the_demo(tmp_path, capfd):
     assert "QueueDoesNotExist" in capfd.readouterr().err
 
 
-def test_a_truncated_file_is_one_of_the_files(tmp_path, monkeypatch):
-    """So the dead-letter queue has work, whatever the library holds."""
+def test_one_of_the_files_is_truncated(tmp_path, monkeypatch):
+    """So the dead-letter queue has work with every library."""
     library = tmp_path / "lib"
     library.mkdir()
     for name in ("a.py", "b.py", "c.py"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo on a machine ten times slower: it adds up there, too, within five minutes."""
+"""The demo on a machine ten times slower: its sum is right there too, within five minutes."""
 
 import json
 import os
@@ -21,7 +21,7 @@ FIVE_MINUTES = 300  # s
     ],
 )
 @pytest.mark.timeout(2 * FIVE_MINUTES)
-def test_it_adds_up_on_a_machine_ten_times_slower(tmp_path, limit):
+def test_the_sum_is_right_on_a_machine_ten_times_slower(tmp_path, limit):
     program = "from sqsqlite.cli import main; main(prog_name='sqsqlite')"
     arguments = ["demo", "--limit", str(limit), "--no-report", "--output", "json"]
     done = run_slowly([sys.executable, "-c", program, *arguments], folder=tmp_path, hang_seconds=FIVE_MINUTES)

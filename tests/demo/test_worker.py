@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker does with a message: in this process and on a manual clock."""
+"""The work of a worker on a message, in this process and on a manual clock."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_a_parsed_file_has_its_row_and_its_message_is_gone(sqs, queue, good):
 
 
 def test_a_message_whose_timeout_ended_leaves_no_row(sqs, queue, good, clock):
-    """The row is rolled back with the delete that was refused; the message is received again."""
+    """The row is rolled back with the refused delete, and the message is received again."""
     queue.send(good)
     late = queue.receive()
     clock.advance(seconds=4)
@@ -88,7 +88,7 @@ def test_a_message_that_another_worker_has_finished_is_late_and_leaves_no_second
     assert len(parsed(sqs)) == 1
 
 
-def test_one_late_message_takes_none_of_its_batch_along(sqs, queue, good, bad, clock):
+def test_a_late_message_does_not_undo_the_others_of_its_batch(sqs, queue, good, bad, clock):
     for path in (good, good, bad):
         queue.send(path)
     first, second, third = queue.receive(3)
@@ -99,8 +99,8 @@ def test_one_late_message_takes_none_of_its_batch_along(sqs, queue, good, bad, c
     assert [row.message_id for row in parsed(sqs)] == [first.message_id]
 
 
-def test_a_message_that_came_back_is_given_all_the_time_it_needs(sqs, queue, good, clock, monkeypatch):
-    """Else a slow machine would make dead letters of good files."""
+def test_a_returned_message_gets_all_the_time_it_needs(sqs, queue, good, clock, monkeypatch):
+    """Otherwise a slow machine would make dead letters of good files."""
     queue.send(good)
     assert len(queue.receive()) == 1
     clock.advance(seconds=4)
@@ -115,7 +115,7 @@ def test_a_message_that_came_back_is_given_all_the_time_it_needs(sqs, queue, goo
     assert settle(sqs, *again) == ["parsed"]
 
 
-def test_a_file_that_does_not_parse_is_tried_again_until_it_is_a_dead_letter(sqs, queue, bad):
+def test_a_file_that_does_not_parse_becomes_a_dead_letter_after_its_tries(sqs, queue, bad):
     sent = queue.send(bad)
     for _ in range(3):
         assert settle(sqs, *queue.receive()) == ["refused"]
@@ -159,12 +159,12 @@ def test_functions_classes_and_lines_are_counted(tmp_path):
     [b"print 'hello'\n", b"def f(:\n", b"x = '\xf6'\n", b"# coding: uft-8\n", b"x = 1\0\n"],
     ids=["another grammar", "broken", "not UTF-8", "unknown encoding", "NUL"],
 )
-def test_what_is_no_source_is_unparsable(tmp_path, source):
+def test_a_file_that_is_not_source_code_is_unparsable(tmp_path, source):
     file = tmp_path / "a.py"
     file.write_bytes(source)
     assert worker.count(file) is None
 
 
-def test_a_file_that_is_not_there_is_an_error_of_its_own(tmp_path):
+def test_a_missing_file_is_an_error_of_its_own(tmp_path):
     with pytest.raises(FileNotFoundError):
         worker.count(tmp_path / "a.py")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fenced blocks of a page: programs, commands, and what they print."""
+"""The fenced blocks of a page: programs, commands, and their output."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ COMMANDS = {"python": [sys.executable, "-W", "error", "-c"], "sh": ["bash", "-eu
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its text, and the text of the `text` block right behind it, if there is one."""
+    """A fenced block: its language, its text, and the text of the `text` block right after it, if there is one."""
 
     line: int
     language: str

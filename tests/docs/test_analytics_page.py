@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of docs/analytics.md run, and print what is shown below them. Each starts Spark."""
+"""The programs of docs/analytics.md run, and print the output shown below them. Each starts Spark."""
 
 import os
 import re

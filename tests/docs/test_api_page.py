@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/api.md tells of every public name, argument and error."""
+"""docs/api.md describes every public name, argument and error."""
 
 import inspect
 import re
@@ -21,7 +21,7 @@ MEMBERS = [
 
 
 def is_told(name, text):
-    """In a piece of code, whole: `name` or `call(name=1)`."""
+    """Whether a piece of code contains it whole: `name` or `call(name=1)`."""
     return any(re.search(rf"\b{name}\b", code) for code in re.findall(r"`([^`\n]+)`", text))
 
 
@@ -35,7 +35,7 @@ def test_every_public_name_is_in_the_table_at_the_top():
 
 
 @pytest.mark.parametrize(("kind", "name"), MEMBERS, ids=[f"{kind.__name__}.{name}" for kind, name in MEMBERS])
-def test_every_member_and_its_arguments_are_told(kind, name):
+def test_every_member_and_its_arguments_are_described(kind, name):
     """A call has a section of its own, or its signature in the first column of its class's table."""
     member = inspect.getattr_static(kind, name)
     member = getattr(member, "__func__", member)  # of a classmethod
@@ -51,7 +51,7 @@ def test_every_member_and_its_arguments_are_told(kind, name):
         assert is_told(name, section)
 
 
-def test_no_section_is_left_of_a_member_that_is_gone():
+def test_no_section_describes_a_removed_member():
     shown = [
         heading.split(".") for heading in SECTIONS if heading.split(".")[0] in ("SQS", "Queue", "Message")
     ]
@@ -83,8 +83,8 @@ def test_no_section_is_left_of_a_member_that_is_gone():
     ],
     ids=lambda kind: kind.__name__,
 )
-def test_every_field_is_told(kind):
-    """Here or in the docstring, which the page points to."""
+def test_every_field_is_described(kind):
+    """Here or in the docstring to which the page points."""
     section, docstring = SECTIONS[kind.__name__], inspect.getdoc(kind) or ""
     names = [name for name in inspect.get_annotations(kind) if not name.startswith("_")]
     assert names
@@ -93,13 +93,13 @@ def test_every_field_is_told(kind):
     ] == []
 
 
-def test_the_calls_of_a_move_task_are_told():
+def test_the_calls_of_a_move_task_are_described():
     calls = [name for name, _ in inspect.getmembers(sqsqlite.MoveTask, inspect.isfunction) if name[0] != "_"]
     assert calls
     assert [name for name in calls if not is_told(name, SECTIONS["MoveTask"])] == []
 
 
-def test_the_calls_of_access_keys_are_told():
+def test_the_calls_of_access_keys_are_described():
     calls = {name for name in vars(sqsqlite.AccessKeys) if name[0] != "_"}
     assert set(re.findall(r"^\| `(\w+)\(", SECTIONS["AccessKeys"], re.MULTILINE)) == calls
 
@@ -107,7 +107,7 @@ def test_the_calls_of_access_keys_are_told():
 @pytest.mark.parametrize(
     "name", ["check", "check_dump", "key_file_session", "restore", "schema_state", "upgrade"]
 )
-def test_a_call_on_a_closed_file_is_told_with_its_arguments(name):
+def test_the_functions_on_closed_files_are_described_with_their_arguments(name):
     signature = inspect.signature(getattr(sqsqlite, name))
     plain = [given.replace(annotation=inspect.Parameter.empty) for given in signature.parameters.values()]
     shown = str(inspect.Signature(plain)).replace("'", '"')
@@ -131,14 +131,14 @@ def test_every_option_has_its_row_and_its_default():
 
 
 @pytest.mark.parametrize("function", [boto.client, boto.resource, boto.attach], ids=lambda one: one.__name__)
-def test_botos_arguments_are_told(function):
+def test_the_arguments_of_sqsqlite_boto_are_described(function):
     section = SECTIONS["sqsqlite.boto"]
     [shown] = re.findall(rf"`boto\.{function.__name__}\((.+?)\)`", section)
     assert [name for name in arguments(function) if name not in shown] == []
 
 
-def test_the_clients_own_members_are_told():
-    """Those that are no action of SQS's: the actions are boto3's."""
+def test_the_clients_own_members_are_described():
+    """Those that are not an action of SQS: the actions are boto3's."""
     section = SECTIONS["sqsqlite.client"]
     own = [
         name
@@ -149,13 +149,13 @@ def test_the_clients_own_members_are_told():
     assert [name for name in own if not is_told(name, section)] == []
 
 
-def test_the_manual_clocks_calls_are_told():
+def test_the_manual_clocks_calls_are_described():
     calls = {name for name in vars(sqsqlite.ManualClock) if name[0] != "_"}
     assert set(re.findall(r"^\| `(\w+)\(", SECTIONS["ManualClock"], re.MULTILINE)) == calls
 
 
 def test_the_tree_of_errors_is_the_real_one():
-    """Each class under the one that it is a kind of."""
+    """Each class stands under its base class."""
     tree = re.findall(r"^```text\n(SQSQLiteError.*?)^```", SECTIONS["Errors"], re.MULTILINE | re.DOTALL)[0]
     above, shown = [], {}
     for line in tree.splitlines():

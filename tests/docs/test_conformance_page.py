@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/conformance.md tells of the tests in tests/clients: of all of them, and of no other."""
+"""docs/conformance.md names all tests in tests/clients, and no others."""
 
 import ast
 
@@ -17,7 +17,7 @@ def functions_of_clients():
 
 
 def rows():
-    """The cells of each line below the head."""
+    """The cells of each line below the heading."""
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 

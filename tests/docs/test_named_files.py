@@ -17,7 +17,7 @@ CONSTANT = re.compile(r"`([A-Z]+(?:_[A-Z]+)*)`")
 
 
 def missing(text: str) -> list[str]:
-    """The paths and files that `text` names and that the checkout has not."""
+    """The paths and files in `text` that the checkout lacks."""
     files = {
         path.name for path in (*modules().values(), *(ROOT / "sqsqlite").rglob("*.sql"), *ROOT.glob("*.*"))
     }
@@ -26,7 +26,7 @@ def missing(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_file_that_is_named_exists(page):
+def test_each_named_file_exists(page):
     assert len(PATH.findall(PAGES[page])) > 20
     assert missing(PAGES[page]) == []
 
@@ -34,13 +34,13 @@ def test_each_file_that_is_named_exists(page):
 @pytest.mark.parametrize(
     "gone", ["`sqsqlite/store/gone.py`", "`tests/gone`", "`.ci/gone`", "`gone.py`", " sqsqlite/gone "]
 )
-def test_a_file_that_is_gone_is_found(gone):
+def test_a_missing_file_is_found(gone):
     assert len(missing(gone)) == 1
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_constant_that_is_named_exists(page):
-    """Under its own name, where it gets its value."""
+def test_each_named_constant_exists(page):
+    """Under its own name, at its assignment."""
     sources = "\n".join(path.read_text(encoding="utf-8") for path in modules().values())
     sources += (ROOT / "tests" / "plans" / "test_plans.py").read_text(encoding="utf-8")
     named = set(CONSTANT.findall(PAGES[page])) - {"ARGS", "CHECK", "COMMIT", "INSERT"}  # of make, and of SQL

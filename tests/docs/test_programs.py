@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that README.md and the pages of use show are run, and print what is shown below them."""
+"""The programs of README.md and of the pages of use run, and print the output shown below them."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ def parameters():
             yield pytest.param(
                 program,
                 id=f"{page.name} line {block.line}, {block.language}",
-                # Several commands or a server: dear. README.md's own are the sample of them.
+                # Several commands, or a server: slow. README.md's own are the sample of them.
                 marks=[pytest.mark.slow] if page.parent != ROOT and block.language == "sh" else [],
             )
 
@@ -87,8 +87,8 @@ def test_it_runs_as_shown(program, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [one for one in PROGRAMS if not one.values[0].needs_java])
-def test_it_runs_again(program, tmp_path):
-    """A reader who tries a program tries it twice: what the first run left must not stop the second.
+def test_a_program_runs_a_second_time(program, tmp_path):
+    """A reader who tries a program tries it twice: the remains of the first run must not stop the second.
 
     A report changes nothing in its file, and Spark takes half a minute to start.
     """
@@ -105,7 +105,7 @@ def test_the_page_has_programs(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_each_file_of_the_page_is_used_by_its_programs(page):
-    """So that none is shown without being run: a program names it, or another file of the page does."""
+    """So no file is shown without being run: a program names it, or another file of the page does."""
     shown = blocks(TEXTS[page])
     for name in files(TEXTS[page]):
         module = name.removesuffix(".py")
@@ -118,6 +118,6 @@ def test_a_page_of_use_is_short(page):
 
 
 @pytest.mark.parametrize("page", USES, ids=lambda page: page.name)
-def test_no_block_of_a_page_of_use_escapes_by_its_language(page):
-    """`console` shows what a test cannot run, such as a server that goes on; `text` is a program's output."""
+def test_every_block_of_a_page_of_use_has_a_tested_language(page):
+    """`console` is for a block that a test cannot run, such as a server; `text` is the output of a program."""
     assert {block.language for block in blocks(TEXTS[page])} <= {"python", "sh", "console"}

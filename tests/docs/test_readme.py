@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md lists is complete, and what it names is there. Its programs are run by test_programs.py."""
+"""The lists of README.md are complete, and all that it names exists. test_programs.py runs its programs."""
 
 import re
 
@@ -13,14 +13,14 @@ from tests.docs.test_programs import USES
 from tests.packaging.checkout import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# Not what `make contract` may have made.
+# Without the files that `make contract` may have made.
 DOCS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {PAGE})
 
 BLOCKS = blocks(README)
 RUNNABLE = runnable(README)
 
 
-def test_there_is_something_to_run():
+def test_the_readme_begins_with_a_program():
     """A program first, before any promise."""
     assert [block.language for block in RUNNABLE].count("python") >= 3
     assert [block.language for block in RUNNABLE].count("sh") >= 1
@@ -28,12 +28,12 @@ def test_there_is_something_to_run():
     assert len(RUNNABLE[0].source.splitlines()) <= 12
 
 
-def test_no_block_escapes_by_its_language():
-    """`console` is for what a test can't do, such as installing; `text` is output, checked with its program."""
+def test_every_block_of_the_readme_has_a_tested_language():
+    """`console` is for a block that a test cannot run, such as an installation; `text` is checked output."""
     assert {block.language for block in BLOCKS} == {"python", "sh", "console"}
 
 
-def test_make_targets_that_are_shown_exist():
+def test_every_make_target_of_the_readme_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     shown = re.findall(r"^\$ make ([a-z -]+?) +#", README, re.MULTILINE)
     targets = {target for line in shown for target in line.split()}
@@ -41,13 +41,13 @@ def test_make_targets_that_are_shown_exist():
     assert [target for target in targets if f"\n{target}:" not in makefile] == []
 
 
-def test_the_wheel_that_is_named_is_the_one_that_is_built():
+def test_the_readme_names_the_wheel_that_is_built():
     shown = re.findall(r"dist/(\S+?\.whl)", README)
     assert len(shown) == 2
     assert set(shown) == {f"sqsqlite-{sqsqlite.__version__}-py3-none-any.whl"}
 
 
-def test_exit_codes_are_where_the_readme_points():
+def test_the_page_of_exit_codes_lists_them_all():
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = page.split("\n## Exit codes\n")[1].split("\n## ")[0]
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)] == list(EXIT_CODES)
@@ -59,8 +59,8 @@ def test_readme_leads_to_each_page_of_use():
 
 
 @pytest.mark.parametrize("page", DOCS, ids=[str(page.relative_to(ROOT)) for page in DOCS])
-def test_links_lead_somewhere(page):
-    """To files of the checkout, and to headings that are there."""
+def test_every_link_has_a_target(page):
+    """To files of the checkout, and to headings that exist."""
     missing = []
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         name, _, heading = target.partition("#")
@@ -71,7 +71,7 @@ def test_links_lead_somewhere(page):
 
 
 def headings(page):
-    """The anchors of a page's headings, as they are made on the web: small letters, hyphens, no punctuation."""
+    """The anchors of a page's headings, as on the web: small letters, hyphens, no punctuation."""
     found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of some days' work: every state, every kind of queue, numbers beyond 32 bits, and NULLs."""
+"""A file with the work of some days: every state, every kind of queue, numbers beyond 32 bits, and NULLs."""
 
 import time
 
@@ -9,10 +9,10 @@ HOUR = 3600
 
 
 def fill(path):
-    """Make it. Its last instant is now: the views go by the machine's clock."""
+    """Create the file. Its last instant is now, because the views use the machine's clock."""
     wall_ms = time.time_ns() // 1_000_000
     clock = sqsqlite.ManualClock(wall_ms - 60 * HOUR * 1000)
-    # Its delays outlast the slowest run of the tests.
+    # Its delays last longer than the slowest run of the tests.
     with sqsqlite.connect(path, clock=clock, synchronous="OFF", limits="native") as sqs:
         dead = sqs.create_queue("dead")
         orders = sqs.create_queue(
@@ -23,7 +23,7 @@ def fill(path):
         forgotten.send_many(["expired"] * 3)
         _orders(orders, clock)
         with sqs.transaction() as connection:
-            # Beyond 32 bits, which JDBC readers that believe the declared type would cut off.
+            # Beyond 32 bits: a JDBC reader that believes the declared type would cut it off.
             connection.execute("UPDATE sqlite_sequence SET seq = 5000000000 WHERE name = 'sqs_messages'")
         _tenants(sqs.create_queue("shared"), clock)
         _dying_tenant(sqs, clock)
@@ -47,7 +47,7 @@ def _orders(orders, clock):
     for number in range(40):
         orders.send(f"order {number}" * (number % 5 + 1), attributes={"number": number})
         clock.advance(seconds=1800)
-    for _ in range(3):  # these fail twice, and are moved by the third receive
+    for _ in range(3):  # These fail twice, and the third receive moves them.
         for message in orders.receive(6, visibility_timeout=0):
             assert message.body
         clock.advance(seconds=60)
@@ -66,7 +66,7 @@ def _tenants(shared, clock):
 
 
 def _dying_tenant(sqs, clock):
-    """Its messages move to a queue that no producer sends groups to."""
+    """Its messages move to a queue to which no producer sends groups."""
     graves = sqs.create_queue("graves")
     frail = sqs.create_queue("frail", dead_letter_queue=graves, max_receive_count=1)
     for number in range(4):

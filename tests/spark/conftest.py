@@ -14,7 +14,7 @@ from sqsqlite.spark import driver
 from sqsqlite.spark.errors import AnalyticsError
 from tests.spark.busy_file import fill
 
-# Few rows, so what serves millions of them costs more than it gives: half the time of the tests.
+# There are few rows, so settings for millions of them cost more than they save: half the time of the tests.
 QUICK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
@@ -23,9 +23,9 @@ QUICK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
-# Tests with a session that `make test` runs as well, and what each would be the first to notice.
+# Tests with a session that `make test` runs too, and the fault that each would be the first to notice.
 SAMPLE = {
-    "test_a_view_read_by_jdbc_holds_what_sqlite_says[sqs_report_queues]": "the driver, and the types of columns",
+    "test_a_view_read_by_jdbc_equals_what_sqlite_reads[sqs_report_queues]": "the driver, and the types of columns",
     "test_backlog_as_json_has_these_keys_in_this_order[snapshot]": "the command, from a snapshot to its rows",
     "test_report_equals_plain_sql[live-all-groups]": "a live report, read from the file itself",
 }
@@ -33,7 +33,7 @@ SAMPLE = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Marked here, not one by one, so that a new test with a session is slow unless it is put into the sample."""
+    """Marked here and not one by one, so that a new test with a session is slow unless it is put into the sample."""
     for item in items:
         if "session" in getattr(item, "fixturenames", ()) and item.name not in SAMPLE:
             item.add_marker(pytest.mark.slow)
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def jar():
-    """The driver, found or fetched. Without it, or without Java, a developer's run goes on, and CI's fails."""
+    """The driver, found or fetched. Without it or Java, a developer's run skips the tests, and CI's fails."""
     try:
         driver.java_command()
         return driver.driver_jar()
@@ -55,14 +55,14 @@ def jar():
 def session(jar):
     from sqsqlite.spark import session as spark
 
-    spark.NICE = 0  # the other process of the tests would leave it little
+    spark.NICE = 0  # The other process of the tests would leave it little memory.
     with spark.spark_session(master="local[2]", conf=QUICK, jar=jar) as session:
         yield session
 
 
 @pytest.fixture(scope="session")
 def busy_file(tmp_path_factory):
-    """A file in which every report has something to tell. Not to be changed."""
+    """A file in which every report has rows. Tests must not change it."""
     path = tmp_path_factory.mktemp("busy") / "queues.db"
     fill(path)
     return path

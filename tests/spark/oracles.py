@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports once more, in plain SQL on the queue's own tables: no facts, no views, no Spark."""
+"""The reports again, in plain SQL on the queue's own tables: no facts, no views, no Spark."""
 
 from sqsqlite.store.connections import uri
 from sqsqlite.store.driver import dbapi

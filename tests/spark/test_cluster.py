@@ -51,7 +51,7 @@ def run(environment, *words):
 
 
 def read(folder):
-    """Rows of Parquet files, by a Spark of another process: this one may have no session."""
+    """The rows of Parquet files, read by a Spark of another process: this one may have no session."""
     program = (
         "import json, sys\nfrom sqsqlite.spark import spark_session\n"
         "with spark_session(master='local[1]') as session:\n"
@@ -66,7 +66,7 @@ def read(folder):
 QUEUES = {"dead", "empty", "forgotten", "frail", "graves", "jobs.fifo", "later.fifo", "orders", "shared"}
 
 
-def test_a_session_that_runs_already_gets_the_driver(busy_file, jar, environment):
+def test_a_running_session_gets_the_driver(busy_file, jar, environment):
     """`spark.jars` would come too late."""
     program = (
         "import sys\nfrom pyspark.sql import SparkSession\n"
@@ -75,7 +75,7 @@ def test_a_session_that_runs_already_gets_the_driver(busy_file, jar, environment
         "with spark_session() as session, tables_of(session, [sys.argv[1]], ['backlog']) as taken:\n"
         "    assert session is own or session._jsparkSession.equals(own._jsparkSession)\n"
         "    print(make_report('backlog', taken.tables).count())\n"
-        "print(own.range(3).count())\n"  # it goes on
+        "print(own.range(3).count())\n"  # the session goes on
     )
     assert run(environment, sys.executable, "-c", program, busy_file).stdout.split() == ["9", "3"]
 
@@ -157,7 +157,7 @@ def test_two_workers_of_a_cluster_share_a_report(busy_file, cluster, environment
     assert [len(list(folder.glob("app-*/*"))) for folder in folders] == [1, 1]
 
 
-# A machine of its own, as far as the folder goes: another file system lies where the others see `lake`.
+# As far as the folder goes, a machine of its own: it mounts another file system at the `lake` of the others.
 APART = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs own lake && exec "$@"', "sh"]
 
 

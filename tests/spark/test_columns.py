@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number crosses JDBC whole: the types are declared for each column, whatever Spark would guess."""
+"""JDBC loses nothing of a number: each column has a declared type, whatever Spark would guess."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from sqsqlite.store.driver import dbapi
 from tests.spark import oracles
 
 BIG = 1_795_240_000_000  # 32 bits of it are -56329728
-# What goes by the clock at the moment of the query.
+# Columns that depend on the clock at the moment of the query.
 MOVING = {"now_ms", "age_seconds", "held_seconds", "expires_in_seconds", "dead_seconds"}
 
 
@@ -41,7 +41,7 @@ def test_every_column_of_every_reporting_view_has_a_type(busy_file):
 
 @pytest.fixture
 def no_facts(tmp_path):
-    """A facts file with nothing in it."""
+    """A facts file without rows."""
     path = tmp_path / "facts.sqlite"
     facts_module._lay(path)
     return path
@@ -56,7 +56,7 @@ def test_every_column_of_the_facts_has_a_type(no_facts):
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "sqs_report_now"])
-def test_a_view_read_by_jdbc_holds_what_sqlite_says(session, busy_file, view):
+def test_a_view_read_by_jdbc_equals_what_sqlite_reads(session, busy_file, view):
     """Instants, row ids beyond 32 bits, texts that are NULL in the first row, computed columns."""
     names = [name for name in VIEWS[view] if name not in MOVING]
     found = read(session, busy_file, view, VIEWS[view]).select(*names).collect()
@@ -75,7 +75,7 @@ def test_ids_of_the_busy_file_are_beyond_32_bits(busy_file):
 
 @pytest.mark.parametrize("table", FACTS)
 def test_facts_cross_jdbc_whole_with_nothing_first(session, no_facts, table):
-    """A first row of NULLs, where they may be, and a second of large numbers."""
+    """A first row of NULLs, where they are allowed, and a second of large numbers."""
     types = FACTS[table]
     nullable = {
         row["name"]
@@ -98,7 +98,7 @@ def test_facts_cross_jdbc_whole_with_nothing_first(session, no_facts, table):
 
 
 def test_an_instant_compares_as_a_number(session, busy_file):
-    """Pushed down to SQLite, where a text or a wrapped number would match nothing."""
+    """The comparison is pushed down to SQLite, where a text or a wrapped number would match nothing."""
     view = read(session, busy_file, "sqs_report_messages", VIEWS["sqs_report_messages"])
     [expected] = oracles.rows(
         busy_file, "SELECT count(*) AS n FROM sqs_report_messages WHERE sent_at >= :b", b=BIG
@@ -127,7 +127,7 @@ def test_the_schema_that_is_printed_is_spark_s(session, capsys, busy_file):
 @pytest.mark.parametrize(
     "name", ["a b.db", "what?.db", "50%20.db", "x#y;z&mode=rw.db", "quo'te\".db", "Ünï.db"]
 )
-def test_a_file_of_any_name_is_read_and_no_other_is_made(session, tmp_path, name):
+def test_a_file_of_any_name_is_read_and_no_other_is_created(session, tmp_path, name):
     folder = tmp_path / name.replace(".db", " folder")
     folder.mkdir()
     with sqsqlite.connect(folder / name) as sqs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite report`, `export` and `analytics` as one types them, with the tests' own session."""
+"""`sqsqlite report`, `export` and `analytics` as typed, with the tests' own session."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ def run(busy_file, session, tmp_path, monkeypatch):
 
 @pytest.fixture
 def small(tmp_path):
-    """Two files of a fleet, and one that is not there."""
+    """Two files of a fleet, and one that does not exist."""
     for name in ("a.db", "b.db"):
         with sqsqlite.connect(tmp_path / name) as sqs:
             sqs.create_queue(f"queue-of-{name[0]}").send("hello")
@@ -60,11 +60,11 @@ def test_backlog_as_json_has_these_keys_in_this_order(run, busy_file, how):
         }
 
 
-def test_the_command_names_the_reports_that_there_are():
+def test_the_command_lists_the_reports():
     assert tuple(catalogue.REPORTS) == report_command.NAMES
 
 
-def test_words_go_to_standard_error_and_quiet_ones_nowhere(run):
+def test_messages_go_to_standard_error_and_quiet_drops_them(run):
     done = run("report", "backlog")
     assert done.rows[0]["queue"] == "dead"
     assert "messages of 1 file, snapshot" in done.err
@@ -72,7 +72,7 @@ def test_words_go_to_standard_error_and_quiet_ones_nowhere(run):
 
 
 @pytest.mark.parametrize("form", ["csv", "csv-safe"])
-def test_csv_has_a_heading_and_a_line_a_row(run, form):
+def test_csv_has_a_heading_and_one_line_per_row(run, form):
     done = run("report", "backlog", "--queue", "orders", "--queue", "shared", "--output", form)
     found = list(csv.DictReader(io.StringIO(done.out)))
     assert [row["queue"] for row in found] == ["orders", "shared"]
@@ -127,13 +127,13 @@ def test_a_format_before_the_verb_that_no_report_has_is_refused(run):
     assert "--output text: choose one of table" in refused.err
 
 
-def test_settings_for_a_session_that_runs_already_are_refused(run):
+def test_settings_for_a_running_session_are_refused(run):
     refused = run("report", "backlog", "--master", "local[1]")
     assert refused.code == 1
     assert refused.err.startswith(f"{SparkFailed.__name__}: Spark is running already")
 
 
-def test_a_fleet_is_reported_with_what_is_wrong(run, small):
+def test_a_fleet_is_reported_with_its_problems(run, small):
     done = run("report", "fleet", "*.db", "none.db", "--output", "json")
     assert done.code == 0
     assert [(row["file"], row["visible"]) for row in done.json] == [
@@ -145,7 +145,7 @@ def test_a_fleet_is_reported_with_what_is_wrong(run, small):
     assert f"problem: {small}/none.db: there is no such file" in done.err
 
 
-def test_rows_of_many_files_say_which(run, small):
+def test_rows_of_many_files_name_their_file(run, small):
     done = run("report", "backlog", "a.db", "b.db", "--output", "json")
     assert [(row["file"], row["queue"]) for row in done.json] == [
         (str(small / "a.db"), "queue-of-a"),
@@ -169,7 +169,7 @@ def test_nothing_to_read_is_an_error(run, words, said):
 
 
 @pytest.mark.parametrize("how", [[], ["--live"]], ids=["snapshot", "live"])
-def test_a_file_one_version_old_says_what_to_do(run, small, how):
+def test_error_about_a_file_of_an_older_version_names_the_upgrade(run, small, how):
     with sqsqlite.connect(small / "a.db") as sqs, sqs.transaction() as connection:
         connection.execute("UPDATE sqs_meta SET number = 0 WHERE name = 'schema_version'")
     refused = run("report", "backlog", "a.db", *how)
@@ -189,7 +189,7 @@ def test_an_unknown_queue_is_refused_with_similar_names(run):
     assert "its queues: orders" in refused.err
 
 
-def test_another_account_s_queues_say_whose_they_are(run, tmp_path):
+def test_queues_of_another_account_are_named_with_it(run, tmp_path):
     with sqsqlite.connect(tmp_path / "two.db") as sqs:
         sqs.create_queue("mine")
         with sqs.transaction() as connection:
@@ -243,7 +243,7 @@ def test_a_report_of_an_empty_folder_of_queues_is_empty(run, tmp_path):
     assert run("report", "backlog", "empty.db", "--output", "csv").out == ",".join(BACKLOG_KEYS) + "\n"
 
 
-def test_a_file_s_name_can_neither_break_the_line_nor_steer_the_terminal(run, small):
+def test_a_files_name_can_neither_break_a_line_nor_control_the_terminal(run, small):
     for name in ("new\nline.db", "\x1b[31m.db"):
         (small / name).write_text("no database")
     done = run("report", "fleet", "*.db", "--output", "json")
@@ -280,8 +280,8 @@ def test_spark_is_started_with_a_low_priority_and_this_process_keeps_its_own(mon
 
 
 @pytest.mark.slow
-def test_a_run_of_its_own_prints_its_data_and_no_word_of_spark(jar, busy_file, tmp_path):
-    """No session here: Spark's and Java's own words must not reach the terminal."""
+def test_a_command_prints_its_data_without_sparks_messages(jar, busy_file, tmp_path):
+    """Without a session of the tests: the words of Spark and Java must not reach the terminal."""
     program = "import sys; from sqsqlite.cli import main; main(sys.argv[1:], 'sqsqlite')"
     words = [
         "--db",

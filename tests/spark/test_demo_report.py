@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's last word is Spark's: the numbers of the file it has just made."""
+"""The demo ends with Spark's report of the file that it has just made."""
 
 import sqsqlite
 from tests.cli.runs import runner_on

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places of the JDBC driver, their order, and the error if no place has it."""
+"""The places of the JDBC driver, their order, and the error if it is in none of them."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ BYTES = b"a driver, as far as its digest goes"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """An empty home, in which a driver is some bytes of known digest, and no registry answers."""
+    """An empty home. A driver is some bytes with a known digest, and no registry answers."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv(driver.ENVIRONMENT, raising=False)
@@ -34,7 +34,7 @@ def home(tmp_path, monkeypatch):
 
 
 def registry(monkeypatch, content):
-    """What the fetch finds: bytes, or no network."""
+    """The result of the fetch: bytes, or no network."""
 
     def run(arguments, **_):
         if content is not None:
@@ -64,7 +64,7 @@ def ivy(home):
 
 
 def test_the_first_place_that_has_it_wins(home, monkeypatch):
-    """From the last place to the first: each one found goes before those after it."""
+    """From the last place to the first: each new one takes precedence over those after it."""
     debian = lay(driver.DEBIAN_JAR, b"another version")
     assert driver.driver_jar() == debian
     registry(monkeypatch, BYTES)
@@ -82,7 +82,7 @@ def test_the_first_place_that_has_it_wins(home, monkeypatch):
     assert driver.driver_jar(lay(home / "given.jar", b"of the user's choice")) == home / "given.jar"
 
 
-def test_a_named_jar_that_is_not_there_is_an_error_and_no_other_is_taken(home, monkeypatch):
+def test_a_missing_named_jar_is_an_error_and_no_other_is_used(home, monkeypatch):
     lay(driver.cached_jar())
     with pytest.raises(DriverMissing, match=r"no\.jar: this jar does not exist \(--jdbc-jar"):
         driver.driver_jar(home / "no.jar")
@@ -92,14 +92,14 @@ def test_a_named_jar_that_is_not_there_is_an_error_and_no_other_is_taken(home, m
 
 
 @pytest.mark.parametrize("place", [lambda _: driver.cached_jar(), maven, ivy])
-def test_a_jar_with_another_digest_is_passed_over_and_fetched_anew(home, monkeypatch, place):
+def test_a_jar_with_another_digest_is_skipped_and_fetched_again(home, monkeypatch, place):
     lay(place(home), b"damaged, or not what it seems")
     registry(monkeypatch, BYTES)
     assert driver.driver_jar() == driver.cached_jar()
     assert driver.cached_jar().read_bytes() == BYTES
 
 
-def test_what_a_registry_sends_with_another_digest_is_refused_and_not_kept(monkeypatch):
+def test_a_fetched_jar_with_another_digest_is_refused_and_not_kept(monkeypatch):
     registry(monkeypatch, b"something else")
     with pytest.raises(DriverMissing, match="SHA-256"):
         driver.driver_jar()
@@ -107,14 +107,14 @@ def test_what_a_registry_sends_with_another_digest_is_refused_and_not_kept(monke
     assert list(driver.cached_jar().parent.iterdir()) == []
 
 
-def test_offline_says_what_to_do(home):
+def test_error_without_a_network_names_a_remedy(home):
     with pytest.raises(DriverMissing, match=r"could not be fetched.*fetch-driver.*--jdbc-jar"):
         driver.driver_jar()
     with pytest.raises(DriverMissing, match="did not allow a fetch"):
         driver.driver_jar(fetch=False)
 
 
-def test_a_registry_that_does_not_answer_is_given_up(monkeypatch):
+def test_a_registry_that_does_not_answer_causes_a_timeout(monkeypatch):
     def run(arguments, timeout, **_):
         raise subprocess.TimeoutExpired(arguments, timeout)
 
@@ -135,7 +135,7 @@ def program(home, text, **environment):
 
 
 def test_without_java_a_report_says_so_in_one_line(home):
-    """And nothing but reports needs it: the same process has made the file and sent to it."""
+    """Only reports need Java: the same process has created the file and sent to it."""
     text = (
         "import sqsqlite; sqs = sqsqlite.connect('queues.db'); sqs.create_queue('q').send('hi'); sqs.close()\n"
         "from sqsqlite.cli import main; main(['--db', 'queues.db', 'report', 'backlog'])"
@@ -219,7 +219,7 @@ def test_a_java_that_can_t_run_spark_is_named(home, monkeypatch, script, said):
     assert f"JavaMissing: Spark needs Java 17 or newer: {java} " in done.stderr
 
 
-def test_java_is_that_of_java_home_else_of_the_path(tmp_path, monkeypatch):
+def test_java_comes_from_java_home_or_else_from_the_path(tmp_path, monkeypatch):
     monkeypatch.undo()
     for folder in ("home/bin", "path"):
         java = lay(tmp_path / folder / "java", b"#!/bin/sh\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sqsqlite export`: what is in the folder afterwards, as readers see it."""
+"""`sqsqlite export`: the content of the folder afterwards, as readers see it."""
 
 import os
 import time
@@ -43,7 +43,7 @@ def lake(session, tmp_path):
 
 @pytest.fixture
 def setting(session):
-    """`setting(name, value)`: of the session, until the test's end."""
+    """`setting(name, value)` sets a setting of the session until the end of the test."""
     before = {}
 
     def change(name, value):
@@ -63,7 +63,7 @@ def parquet_files(folder):
     return sorted(path for path in folder.rglob("*.parquet") if path.is_file())
 
 
-def test_days_are_utc_s_in_a_session_of_any_time_zone(run, setting, sqs, clock, lake):
+def test_days_are_those_of_utc_in_a_session_of_any_time_zone(run, setting, sqs, clock, lake):
     """A session that runs already keeps its time zone: in this one days begin 14 hours earlier than in UTC."""
     setting("spark.sql.session.timeZone", "Pacific/Kiritimati")
     queue, day = sqs.create_queue("orders"), day_of(clock)
@@ -74,8 +74,8 @@ def test_days_are_utc_s_in_a_session_of_any_time_zone(run, setting, sqs, clock, 
     assert [str(row.day) for row in lake().select("day").collect()] == [day, day]
 
 
-def test_instants_are_64_bit_ones_whatever_the_session_writes(run, session, setting, sqs, tmp_path):
-    """Spark writes INT96 by default; the session keeps its setting."""
+def test_instants_have_64_bits_under_any_setting_of_the_session(run, session, setting, sqs, tmp_path):
+    """Spark writes INT96 by default, and the session keeps its setting."""
     name = "spark.sql.parquet.outputTimestampType"
     setting(name, "INT96")
     sqs.create_queue("orders").send("hello")
@@ -90,8 +90,8 @@ def test_instants_are_64_bit_ones_whatever_the_session_writes(run, session, sett
     assert "int96" not in types
 
 
-def test_queues_keep_their_names_whatever_these_look_like(run, sqs, lake, tmp_path):
-    """Readers guess the types of folders: 007 and 7 would be one number, and a name of Hive's no queue at all."""
+def test_queues_keep_names_that_look_like_numbers_or_null(run, sqs, lake, tmp_path):
+    """Readers guess the types of folders: 007 and 7 would be one number, and Hive's name for NULL no queue at all."""
     names = ["007", "7", "1e3", "2026-11-21", "true", "NaN", "__HIVE_DEFAULT_PARTITION__", "jobs-1.fifo"]
     for name in names:
         queue = sqs.create_queue(name, fifo=name.endswith(".fifo"))
@@ -106,7 +106,7 @@ def test_queues_keep_their_names_whatever_these_look_like(run, sqs, lake, tmp_pa
 
 
 def test_exports_into_one_folder_at_once_lose_nothing(session, tmp_path):
-    """Spark's own committer would share a folder, which the first to end removes."""
+    """Spark's own committer would share a folder, which the first export to end removes."""
     rows = session.range(40).selectExpr(
         "id", "concat('q-', id % 4) AS queue_folder", "DATE '2026-11-21' AS day"
     )
@@ -154,7 +154,7 @@ def test_a_crash_leaves_a_hidden_folder_which_is_removed_after_a_day(run, sqs, l
     assert [path.name for path in (tmp_path / "lake").glob(".*")] == [".export-new"]
 
 
-def test_a_folder_whose_name_has_signs_of_a_glob_is_one_folder(run, sqs, tmp_path):
+def test_a_folder_with_glob_characters_in_its_name_is_one_folder(run, sqs, tmp_path):
     sqs.create_queue("orders").send("hello")
     assert run("export", "--parquet", "[l]ake {a,b}*", "--output", "json").json[0]["messages"] == 1
     assert len(parquet_files(tmp_path / "[l]ake {a,b}*")) == 1

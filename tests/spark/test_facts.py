@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A snapshot is one instant, with any number of readers and writers, and a bad file does not spoil the others."""
+"""A snapshot shows one instant despite other readers and writers, and a bad file does not spoil the others."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def make(path, count=3):
     return path
 
 
-def test_facts_leave_the_file_as_it_is(tmp_path):
+def test_taking_facts_does_not_change_the_file(tmp_path):
     path = make(tmp_path / "queues.db")
     before = path.read_bytes()
     facts = take_facts([path], tmp_path / "facts.sqlite")
@@ -41,7 +41,7 @@ def test_facts_leave_the_file_as_it_is(tmp_path):
 
 
 def test_the_connection_that_takes_facts_syncs(tmp_path, monkeypatch):
-    """If it is the last to close the file it carries the WAL over, and commits in there were promised to be kept."""
+    """If it is the last to close the file, it copies the WAL, whose commits were promised to be kept, into it."""
     from sqsqlite.spark import facts as module
 
     levels = []
@@ -56,8 +56,8 @@ def test_the_connection_that_takes_facts_syncs(tmp_path, monkeypatch):
     assert levels == [2]
 
 
-def test_facts_hold_what_the_last_boot_kept(tmp_path, monkeypatch):
-    """The file's clock jumped ten days; a copy that no process has opened since is read as if it had been."""
+def test_facts_contain_messages_from_before_the_last_boot(tmp_path, monkeypatch):
+    """The file's clock jumped ten days. A copy that was not opened since is read as if it had been."""
     machine = Machine(monkeypatch)
     path = make(tmp_path / "queues.db")
     machine.boots(off=10 * DAY)
@@ -74,9 +74,9 @@ def test_facts_hold_what_the_last_boot_kept(tmp_path, monkeypatch):
     assert take_facts([path], tmp_path / "later.sqlite").messages == 1
 
 
-def test_live_tables_hold_what_the_last_boot_kept(session, tmp_path, monkeypatch):
+def test_live_tables_contain_messages_from_before_the_last_boot(session, tmp_path, monkeypatch):
     machine = Machine(monkeypatch)
-    machine.is_paused(-10 * DAY)  # the views go by the machine's own clock
+    machine.is_paused(-10 * DAY)  # the views use the machine's own clock
     path = make(tmp_path / "queues.db")
     machine.boots(off=10 * DAY)
     make(path, 2)
@@ -99,7 +99,7 @@ def test_the_sequence_is_dense_over_all_files(tmp_path):
 
 
 def test_partitions_of_facts_see_one_instant_while_others_write(session, tmp_path):
-    """A writer replaces messages, so that their number never changes; partitions of the live file would count more."""
+    """A writer replaces messages, so their number never changes. Partitions of the live file would count more."""
     path = make(tmp_path / "queues.db", 2000)
     stop = threading.Event()
     turns = 0
@@ -199,7 +199,7 @@ def test_a_bad_file_is_a_problem_and_the_others_are_read(tmp_path, kind):
 
 
 def test_a_locked_file_is_a_problem(tmp_path, monkeypatch):
-    """Readers of a WAL wait only for a process that has locked the whole file."""
+    """A reader of a WAL waits only for a process that has locked the whole file."""
     from sqsqlite.spark import facts as module
 
     monkeypatch.setattr(module, "BUSY_TIMEOUT", 0.1)
@@ -221,7 +221,7 @@ def test_a_locked_file_is_a_problem(tmp_path, monkeypatch):
     assert facts.messages == 3
 
 
-def test_nothing_to_read_is_an_error_that_says_why(tmp_path):
+def test_error_without_a_readable_file_gives_the_reasons(tmp_path):
     with pytest.raises(CannotOpen, match=r"none\.db: there is no such file"):
         take_facts([tmp_path / "none.db"], tmp_path / "facts.sqlite")
     with pytest.raises(NoFacts, match=r"none\.db: there is no such file\n.*nor\.db: there is no such file"):
@@ -230,14 +230,14 @@ def test_nothing_to_read_is_an_error_that_says_why(tmp_path):
         take_facts([], tmp_path / "nothing.sqlite")
 
 
-def test_facts_take_no_other_file_s_place(tmp_path):
+def test_facts_never_overwrite_another_file(tmp_path):
     path = make(tmp_path / "queues.db")
     with pytest.raises(NoFacts, match="exists already"):
         take_facts([path], path)
     assert make(tmp_path / "again.db").exists()
 
 
-def test_globs_find_the_databases_and_nothing_beside_them(tmp_path):
+def test_globs_find_the_databases_and_no_other_files(tmp_path):
     for name in ("b.db", "a.db", "a.db-wal", "a.db-shm", "deep/c.db"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -262,7 +262,7 @@ def test_two_links_to_a_file_are_one_file(tmp_path):
     ]
 
 
-def test_no_room_for_the_snapshot_is_no_problem_of_the_files(tmp_path):
+def test_a_full_disk_for_the_snapshot_is_not_a_problem_of_the_files(tmp_path):
     paths = [make(tmp_path / "many.db", 20_000), make(tmp_path / "few.db")]
     with small_disk(tmp_path / "disk", size_mib=1) as disk:
         (disk / "another").write_bytes(bytes(600_000))
@@ -271,7 +271,7 @@ def test_no_room_for_the_snapshot_is_no_problem_of_the_files(tmp_path):
                 take_facts(some, disk / f"facts-{len(some)}.sqlite")
 
 
-def test_a_name_that_is_no_utf_8_is_shown_by_its_bytes(session, tmp_path):
+def test_a_name_that_is_not_utf_8_is_shown_by_its_bytes(session, tmp_path):
     make(tmp_path / "good.db")
     path = Path(os.fsdecode(bytes(tmp_path) + b"/bad\xff.db"))
     make(path)
@@ -286,7 +286,7 @@ def test_a_name_that_is_no_utf_8_is_shown_by_its_bytes(session, tmp_path):
 
 
 def test_each_file_of_a_fleet_has_its_own_instant(session, tmp_path):
-    """Ages are by the file's own clock: one that is a day ahead makes the others' messages no older."""
+    """Ages follow each file's own clock: one that is a day ahead makes no message of the others older."""
     clocks = [sqsqlite.ManualClock(1_800_000_000_000 + day * 86_400_000) for day in range(2)]
     found = {}
     for number, clock in enumerate(clocks):
@@ -316,7 +316,7 @@ def test_each_file_of_a_fleet_has_its_own_instant(session, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root alone can become nobody")
 def test_a_folder_that_a_report_may_not_write_is_refused_with_advice(tmp_path):
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to others
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to others
         os.chmod(folder, 0o755)
         path = make(Path(folder, "queues.db"))
         path.chmod(0o644)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM end a report at any point, at once and without a word. Processes with a JVM of their own."""
+"""Ctrl-C and SIGTERM end a report at any point, at once and without output. Processes with a JVM of their own."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import pytest
 from sqsqlite.cli import spark_options
 from sqsqlite.cli.failures import Terminated
 
-# Slows nothing down but the moment of interest, and says that it has come.
+# Slows down only the moment of interest, and reports it.
 PROGRAM = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background hands on that it is ignored
@@ -43,7 +43,7 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
     "patch",
     [pytest.param(STARTING, id="starting"), pytest.param(COUNTING, id="counting", marks=pytest.mark.slow)],
 )
-def test_a_signal_ends_the_report_without_a_word(jar, busy_file, tmp_path, patch, number):
+def test_a_signal_ends_the_report_without_output(jar, busy_file, tmp_path, patch, number):
     words = [
         "--db",
         busy_file,
@@ -66,7 +66,7 @@ def test_a_signal_ends_the_report_without_a_word(jar, busy_file, tmp_path, patch
     )
     try:
         assert report.stdout.readline() == "here\n"
-        time.sleep(0.5)  # into the call
+        time.sleep(0.5)  # time to enter the call
         report.send_signal(number)
         out, err = report.communicate(timeout=600)
     finally:
@@ -76,7 +76,7 @@ def test_a_signal_ends_the_report_without_a_word(jar, busy_file, tmp_path, patch
 
 
 @pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
-def test_a_signal_that_python_loses_comes_again(number, capsys):
+def test_a_signal_that_python_loses_is_sent_again(number, capsys):
     class Held:
         def __del__(self):
             signal.raise_signal(number)
@@ -92,7 +92,7 @@ def test_a_signal_that_python_loses_comes_again(number, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_error_that_a_signal_makes_ends_as_the_signal_does():
+def test_an_error_caused_by_a_signal_ends_like_the_signal():
     def send():
         try:
             signal.raise_signal(signal.SIGTERM)

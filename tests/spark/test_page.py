@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: whole, self-contained, and safe whatever queues and groups are called. No Spark here."""
+"""The page: complete, self-contained, and safe for any names of queues and groups. No Spark here."""
 
 import re
 from html.parser import HTMLParser
@@ -51,7 +51,7 @@ def made(**sections):
     )
 
 
-def test_the_page_is_well_formed_and_asks_for_nothing_else():
+def test_the_page_is_well_formed_and_self_contained():
     text = made(backlog=[BACKLOG])
     elements = Elements(text)
     assert elements.open == []
@@ -63,7 +63,7 @@ def test_the_page_is_well_formed_and_asks_for_nothing_else():
     assert "<svg" in text
 
 
-def test_numbers_stand_as_people_read_them():
+def test_numbers_are_formatted_for_people():
     text = made(backlog=[BACKLOG])
     assert "1,200" in text
     assert "5,000,000,000" in text
@@ -72,7 +72,7 @@ def test_numbers_stand_as_people_read_them():
     assert 'title="CloudWatch: ApproximateAgeOfOldestMessage"' in text
 
 
-def test_names_are_text_and_never_markup():
+def test_names_are_escaped_in_the_markup():
     hostile = "<script>alert('x')</script>\"&"
     text = page.html_page({"backlog": [{**BACKLOG, "queue": hostile}]}, [Path(f"/srv/{hostile}.db")], FACTS)
     assert "<script" not in text
@@ -80,7 +80,7 @@ def test_names_are_text_and_never_markup():
     assert Elements(text).open == []
 
 
-def test_a_report_without_rows_says_so():
+def test_a_page_without_rows_says_so():
     text = made(backlog=[], dead_letters=[], throughput=[])
     assert text.count("Nothing.") == 3
     assert Elements(text).open == []
@@ -96,7 +96,7 @@ def test_problems_of_a_fleet_are_on_the_page():
     assert "a.db: orders" in text
 
 
-def test_files_of_a_fleet_are_told_apart_by_what_differs():
+def test_files_of_a_fleet_are_named_by_the_parts_that_differ():
     paths = [Path(f"/srv/tenants/{name}/queues.db") for name in ("north", "south", "east/1")]
     text = page.html_page({"backlog": [{"file": str(path), **BACKLOG} for path in paths]}, paths, FACTS)
     for name in ("north", "south", "east/1"):
@@ -133,11 +133,11 @@ def test_the_heading_names_the_report(names, heading):
     assert f"<title>{heading}</title>" in text
 
 
-def test_a_live_page_says_when_it_was_read():
+def test_a_live_page_shows_the_time_of_its_data():
     assert "read live at 20" in page.html_page({"backlog": [BACKLOG]}, [Path("/srv/q.db")], None)
 
 
-def test_periods_in_which_nothing_happened_have_their_place():
+def test_periods_without_activity_keep_their_place():
     flows = {
         "queue": "q",
         "received": 0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number of every report equals plain SQL's, by a snapshot and live."""
+"""Every number of every report equals that of plain SQL, by a snapshot and live."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def facts(busy_file, tmp_path_factory):
 
 @pytest.fixture(params=["snapshot", "live"])
 def tables_and_now(request, session, facts, busy_file):
-    """`open(name)`: the tables that this report says it reads, no others, and their instant."""
+    """`open(name)` gives the tables that this report declares to read, no others, and their instant."""
     from contextlib import contextmanager
 
     @contextmanager
@@ -63,11 +63,11 @@ def test_report_equals_plain_sql(tables_and_now, busy_file, name, since_ms):
         assert [row.pop("file") for row in rows] == [str(busy_file)]
     assert rows == expected
     assert [list(row) for row in rows[:1]] == [list(row) for row in expected[:1]]
-    assert rows or since_ms == HOUR_MS  # the busy file has something for each
+    assert rows or since_ms == HOUR_MS  # the busy file has rows for each
 
 
-def test_the_busy_file_shows_what_reports_are_for(tables_and_now):
-    """Otherwise equal numbers would be equal nothings."""
+def test_the_busy_file_gives_every_report_rows(tables_and_now):
+    """Otherwise the compared numbers would all be zero."""
     with tables_and_now("groups") as (found, _):
         groups = {row["group_id"]: row for row in report_rows("groups", found, Options())}
     assert groups["group-0"]["blocked"] == 3
@@ -78,7 +78,7 @@ def test_the_busy_file_shows_what_reports_are_for(tables_and_now):
         assert sum(row["poison_candidates"] for row in report_rows("receives", found, Options())) > 0
 
 
-def test_a_window_is_a_time_before_the_file_s_own_instant(session, facts):
+def test_a_window_ends_at_the_files_own_instant(session, facts):
     found = tables.read_facts(session, facts, catalogue.reads_of("throughput"))
     by_window = report_rows("throughput", found, Options(window_ms=HOUR_MS))
     by_instant = report_rows("throughput", found, Options(since_ms=facts.taken_at - HOUR_MS))
@@ -94,14 +94,14 @@ def test_periods_of_throughput_begin_at_their_own_length(session, facts, every, 
     assert [start for start in starts if start % length] == []
 
 
-def test_queues_are_chosen_by_their_very_names(session, facts):
-    """A comparison that SQLite made as LIKE would not tell capitals from small letters."""
+def test_queues_are_selected_by_their_exact_names(session, facts):
+    """A comparison that SQLite makes as LIKE would not distinguish capitals from small letters."""
     found = tables.read_facts(session, facts, catalogue.reads_of("backlog"))
     rows = report_rows("backlog", found, Options(queues=("orders", "EMPTY")))
     assert [row["queue"] for row in rows] == ["orders"]
 
 
-def test_a_list_is_as_long_as_asked_for(session, facts):
+def test_a_list_has_at_most_the_requested_length(session, facts):
     found = tables.read_facts(session, facts, catalogue.reads_of("expiring"))
     assert len(report_rows("expiring", found, Options(top=2))) == 2
 
@@ -119,7 +119,7 @@ def test_every_report_names_its_columns_the_same_with_and_without_rows(session, 
         assert frame.count() == (1 if name == "fleet" else 0)
 
 
-def test_cloudwatch_names_stand_for_columns_of_reports(session, facts):
+def test_each_cloudwatch_name_belongs_to_a_column_of_a_report(session, facts):
     columns = set()
     for name in ("backlog", "throughput"):
         found = tables.read_facts(session, facts, catalogue.reads_of(name))

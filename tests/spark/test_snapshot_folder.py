@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of snapshots: gone at the end, or with the next snapshot after their process was killed."""
+"""Folders of snapshots: removed at the end, or by the next snapshot after their process was killed."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def test_a_folder_is_removed_at_the_end(tmp_path):
     assert names(tmp_path) == set()
 
 
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(tmp_path, holder):
+def test_folders_of_killed_processes_are_removed_and_those_of_living_ones_kept(tmp_path, holder):
     process, left = holder
     with snapshot_folder(tmp_path) as folder:
         assert names(tmp_path) == {left, str(folder)}
