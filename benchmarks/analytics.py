@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark's reports at size: partitions, six reports beside the best SQL, fleets, and what producers feel meanwhile.
+"""Spark's reports at size: partitions, six reports compared with the best SQL, fleets, and their effect on producers.
 
     python benchmarks/analytics.py [--only read,reports,fleets,producers] [--messages N] [--file FILE]
 
-Apart from `run.py`, as it takes ten minutes, 6 GB of disk and Java. Prints a line a figure, with the goal beside it.
+Not part of `run.py`, because it needs ten minutes, 6 GB of disk and Java. Prints each figure with its goal.
 """
 
 import argparse
@@ -31,7 +31,7 @@ INSERT INTO sqs_messages (message_id, body_md5, body)
 WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < :count)
 SELECT randomblob(16), x'00', 'body' FROM copies
 """
-# Spread over queues, over three days, received 0 to 3 times; one in 50 in flight, every eighth queue of dead letters.
+# Spread over queues and over three days, received 0 to 3 times; one in 50 in flight, each eighth queue of dead letters.
 LEASES = """
 INSERT INTO sqs_leases (
     id, epoch_id, sent_at, size_bytes, visible_at, receive_count, queue_receive_count, token, received_at,
@@ -62,7 +62,7 @@ UPDATE sqs_queue_counts SET
     in_flight = (SELECT count(*) FROM sqs_leases AS l WHERE l.epoch_id = sqs_queue_counts.epoch_id AND visible_at > 0)
 """
 
-# The best that was found for each report on the facts file: `+queue_key` and CTEs keep SQLite to one walk of the table.
+# The best SQL found for each report on the facts file: `+queue_key` and CTEs keep SQLite to one walk of the table.
 SQL = {
     "backlog": """
     WITH a AS MATERIALIZED (
@@ -110,7 +110,7 @@ SQL = {
 
 
 def make(path, messages, *, minutes=4320):
-    """A file of messages laid by SQL, its counts in step, and of some minutes' activity."""
+    """Create a file of messages written by SQL, with matching counts, and of some minutes' activity."""
     now_ms = time.time_ns() // 1_000_000
     with sqsqlite.connect(path, synchronous="OFF", clock=sqsqlite.ManualClock(now_ms)) as sqs:
         for number in range(QUEUES):
@@ -143,7 +143,7 @@ def spark_rows(session, facts, name, partitions=None):
 
 
 def read_by_partitions(session, facts, rounds):
-    """The same report of the same file, with one partition and with more, by turns."""
+    """The same report of the same file, with one partition and with more, alternately."""
     seconds = {1: [], 2: [], 4: []}
     spark_rows(session, facts, "receives", 2)
     for _ in range(rounds):
@@ -160,13 +160,13 @@ def read_by_partitions(session, facts, rounds):
 
 
 def six_reports(session, path, folder):
-    """Snapshot and six reports, against SQL through this process's SQLite on the same facts."""
+    """Snapshot and six reports, compared with SQL through this process's SQLite on the same facts."""
     snapshot_seconds, facts = timed(lambda: take_facts([path], folder / "six.facts"))
     tell("snapshot, s", f"{snapshot_seconds:.2f}")
     tell("snapshot, MB", f"{facts.path.stat().st_size / 1e6:.0f}")
     total = snapshot_seconds
     reads = catalogue.reads_of(*REPORTS)
-    # As `report all` does: the first that reads the messages pays for reading them.
+    # As in `report all`, the first report that reads the messages pays for it.
     with tables.kept(tables.read_facts(session, facts, reads), reads) as kept:
         for name in REPORTS:
             seconds, rows = timed(lambda name=name: catalogue.rows_of(catalogue.make_report(name, kept)))
@@ -225,7 +225,7 @@ print(*latencies)
 
 
 def produce(path, seconds):
-    """A producer, and the file that it writes its latencies to: a pipe that nobody reads meanwhile would fill up."""
+    """A producer, and the file for its latencies: a pipe without a reader would fill up."""
     written = tempfile.TemporaryFile("w+")  # noqa: SIM115 # `p99` closes it
     command = [sys.executable, "-c", PRODUCER, str(path), str(seconds)]
     return subprocess.Popen(command, stdout=written), written
@@ -242,7 +242,7 @@ def p99(producer):
 
 
 def producers(session, path, folder):
-    """One producer that commits durably, alone and beside a report from snapshot to rows; and the WAL after it."""
+    """One producer that commits durably, alone and during a report from snapshot to rows; and the WAL afterwards."""
     wal = Path(f"{path}-wal")
 
     def wal_mb():

@@ -69,7 +69,7 @@ class Checkout:
 
 def measure(file: str, synchronous: Any, messages: int) -> None:
     """Measure the installed package: one slice for each workload that standard input names."""
-    import sqsqlite  # here, because the other process imports the other checkout's
+    import sqsqlite  # Imported here, because the other process imports that of the other checkout.
 
     print(json.dumps(sqsqlite.__file__), flush=True)
     with sqsqlite.client(file, synchronous=synchronous) as client:
@@ -119,7 +119,7 @@ WORKLOADS: dict[str, Callable[[Any, str, int], None]] = {
 
 
 def compare(before: Checkout, after: Checkout, slices: int) -> dict[str, list[tuple[float, float]]]:
-    """The figures of both checkouts, slice by slice, by workload. They alternate at who goes first."""
+    """The figures of both checkouts, slice by slice, by workload. They alternate in going first."""
     pairs: dict[str, list[tuple[float, float]]] = {workload: [] for workload in WORKLOADS}
     warm_up = max(1, slices // 10)
     for number in range(warm_up + slices):

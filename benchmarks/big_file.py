@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files with a million messages in seconds: rows written by SQL, as the engine would have left them.
+"""Files with a million messages in seconds: SQL writes the rows that the engine would have written.
 
 A first message is sent the ordinary way; the others are copies of its rows, each with an id of its own. The counts
 are brought in step.
@@ -12,7 +12,7 @@ from pathlib import Path
 import sqsqlite
 from sqsqlite import ManualClock
 
-# Rows a transaction: keeps the WAL small.
+# Rows a transaction, few enough to keep the WAL small.
 CHUNK = 100_000
 
 _COPY_MESSAGES = """
@@ -44,7 +44,7 @@ WHERE epoch_id = (SELECT epoch_id FROM sqs_leases WHERE id = :first_id)
 """
 
 
-# The copies stand for it.
+# The copies replace it.
 _TAKE_FIRST_FROM_COUNTS = """
 UPDATE sqs_queue_counts SET messages = messages - 1
 WHERE epoch_id = (SELECT epoch_id FROM sqs_leases WHERE id = :first_id)
@@ -52,7 +52,7 @@ WHERE epoch_id = (SELECT epoch_id FROM sqs_leases WHERE id = :first_id)
 _DELETE_FIRST_LEASE = "DELETE FROM sqs_leases WHERE id = :first_id"
 _DELETE_FIRST_MESSAGE = "DELETE FROM sqs_messages WHERE id = :first_id"
 
-# A message that died was received before, and is as if it had not been: but for its count and its first receive.
+# A dead message was received before. Except for its count and its first receive, its rows are as if it had not been.
 _MARK_RECEIVED = "UPDATE sqs_leases SET receive_count = 1, first_received_at = sent_at"
 _INSERT_DEAD_LETTERS = """
 INSERT INTO sqs_dead_letters (id, epoch_id, source_queue_id, source_arn, receive_count, moved_at)
@@ -65,7 +65,7 @@ _MARK_DEAD_LETTERS = "UPDATE sqs_queues SET holds_dead_letters = 1 WHERE name = 
 
 @dataclass(frozen=True)
 class Fill:
-    """So many messages of one kind.
+    """Messages of one kind, and their number.
 
     Attributes:
         sent_ms: when they were sent, in milliseconds from the file's making.
@@ -85,7 +85,7 @@ def make(
     retention_seconds: int = 345_600,
     body_bytes: int = 200,
 ) -> None:
-    """Make a file with a queue and these messages in it, as if it had been made `age_ms` ago."""
+    """Create a file with a queue and these messages in it, as if it had been created `age_ms` ago."""
     clock = ManualClock(time.time_ns() // 1_000_000 - age_ms)
     with sqsqlite.connect(path, synchronous="OFF", clock=clock) as sqs:
         queue = sqs.create_queue(name, message_retention_period=retention_seconds)
@@ -112,7 +112,7 @@ def make(
 
 
 def make_dead_letters(path: Path, count: int) -> None:
-    """Make a file with the queue `orders` and, in its dead-letter queue `dead`, so many messages that came from it."""
+    """Create a file with the queue `orders` and, in its dead-letter queue `dead`, messages that came from it."""
     make(path, Fill(count), name="dead")
     with sqsqlite.connect(path, synchronous="OFF") as sqs:
         orders = sqs.create_queue("orders", dead_letter_queue="dead", max_receive_count=1)

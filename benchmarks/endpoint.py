@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The endpoint beside other servers that speak SQS, one at a time, each asked by the same generator (wrk).
+"""The endpoint compared with other servers that speak SQS, one at a time, each under the same load from wrk.
 
     python benchmarks/endpoint.py [--quick] [--only SERVER ...] [--folder DIRECTORY] [--results DIRECTORY]
 
-SendMessage over JSON, and ReceiveMessage with DeleteMessage, in rounds in which the servers take turns; then what idle
-long polls cost, and how long a message takes to a receive that waits. A whole run takes about twenty minutes, and wants
-the machine to itself. Needs wrk (apt-get install wrk); ElasticMQ needs Java and Maven (apt-get install
+SendMessage over JSON, and ReceiveMessage with DeleteMessage, in rounds of all servers; then the cost of idle polls,
+and the time from a send to a receive that waits for it. A whole run takes about twenty minutes and needs the machine
+to itself. Needs wrk (apt-get install wrk); ElasticMQ needs Java and Maven (apt-get install
 openjdk-17-jre-headless maven). What can't run is a row that says why.
 """
 
@@ -52,7 +52,7 @@ class Taken:
 
 
 def compare(names, options):
-    """Rounds of every contestant, in turns that begin with another one each time."""
+    """Rounds of every contestant. Another contestant begins each round."""
     found = {name: Taken() for name in names}
     for turn in range(options.rounds):
         first = turn % len(names)
@@ -64,7 +64,7 @@ def compare(names, options):
 
 
 def measure(name, taken, folder, options):
-    """One round of each workload, on a new server. Until it is warm nothing counts: Java compiles what is hot."""
+    """One round of each workload, on a new server. The warm-up does not count, because Java compiles hot code."""
     try:
         contestant = taken.made = CONTESTANTS[name](free_port(), folder)
         workloads = [SEND] if contestant.key else [*WORKLOADS]
@@ -112,7 +112,7 @@ def _row(workload, name, taken, ours):
 
 
 def figures(options):
-    """What waits: how soon a message reaches it, and what it costs."""
+    """Figures of long polls: how soon a message reaches one, and what they cost."""
     with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
         folder, port = Path(temporary), free_port()
         with running(CONTESTANTS[OURS](port, folder), folder) as (process, url):
@@ -136,7 +136,7 @@ def figures(options):
 
 
 def page(circumstances, servers, waits, options):
-    """All of a run in Markdown."""
+    """The whole run in Markdown."""
     told = (
         f"wrk with one thread and {options.connections} connections, bodies of {BODY_BYTES} bytes, medians of "
         f"{options.rounds} rounds of {options.seconds} s, each on a new server after {options.warm_up} s of the same."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests by wrk: how many are answered in a second over so many connections. The generator is the same for all."""
+"""Requests by wrk: the number answered in a second over a number of connections. The generator is the same for all."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-# moto reads the region from the signature, which no server verifies that has no keys.
+# moto reads the region from the signature. A server without keys does not verify it.
 UNVERIFIED = (
     "AWS4-HMAC-SHA256 Credential=anyone/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0"
 )
@@ -34,7 +34,7 @@ function request() return ask("SendMessage", body) end
 function response(status) if status ~= 200 then refused = refused + 1 end end
 """
 
-# Whichever connection is next deletes what was received last, and receives if there is nothing to delete.
+# The next connection deletes the message that was received last, or receives if there is none.
 RECEIVE_AND_DELETE = """
 local handles = {}
 function request()
@@ -66,7 +66,7 @@ end
 
 
 def headers(port, action, body, key):
-    """Those of a request. A key, its id and secret, signs it: for the five minutes that clocks may differ."""
+    """The headers of a request. A key's id and secret sign it, for the five minutes by which clocks may differ."""
     found = {"Content-Type": CONTENT_TYPE, "X-Amz-Target": f"AmazonSQS.{action}"}
     if key is None:
         return {**found, "Authorization": UNVERIFIED}
@@ -76,7 +76,7 @@ def headers(port, action, body, key):
 
 
 def run(workload, contestant, url, folder, *, seconds, connections, body_bytes):
-    """What wrk counted, with one thread: it shares the machine with the server."""
+    """The counts of wrk with one thread, because it shares the machine with the server."""
     queue_url = QUEUE_URL.format(url.split("/")[-2])  # moto has another account
     body = json.dumps({"QueueUrl": queue_url, "MessageBody": "x" * body_bytes})
     sent = headers(contestant.port, "SendMessage", body, contestant.key)

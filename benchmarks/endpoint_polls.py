@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long polls on raw sockets: what those that wait cost the server, how soon a message reaches one. Linux only."""
+"""Long polls on raw sockets: what waiting polls cost the server, and how soon a message reaches one. Linux only."""
 
 import asyncio
 import json

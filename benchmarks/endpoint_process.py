@@ -24,7 +24,7 @@ def free_port():
 
 
 def call(contestant, action, **parameters):
-    """One request; its answer as a dict."""
+    """Make one request. Returns its answer as a dict."""
     body = json.dumps(parameters)
     headers = endpoint_load.headers(contestant.port, action, body, contestant.key)
     request = urllib.request.Request(f"http://127.0.0.1:{contestant.port}/", body.encode(), headers)
@@ -43,7 +43,7 @@ def running(contestant, folder):
             env={**os.environ, **contestant.environment},
             stdout=told,
             stderr=told,
-            process_group=0,  # of the same session: it is scheduled as whoever measures it
+            process_group=0,  # the same session, so that the scheduler treats it like the measuring process
         )
     try:
         yield process, _first_answer(contestant, process, log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparison of servers tells: a row for each workload and server, measured or not."""
+"""The rows of the comparison of servers: one for each workload and server, measured or not."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ class ServerRow:
     """One workload on one server. Numbers are medians over the rounds, and the slowest and fastest round.
 
     Attributes:
-        durability: what an answered SendMessage is worth.
+        durability: what an answered SendMessage guarantees.
         ours_to_it: median of the rounds' own ratios of messages a second.
-        goal: what that ratio should be; empty where there is none.
-        note: why there are no numbers, or what is to be known of them.
+        goal: the wanted ratio; empty without a goal.
+        note: the reason for missing numbers, or a remark on them.
     """
 
     workload: str
@@ -86,7 +86,7 @@ def row(
     goal: str,
     notes: Sequence[str],
 ) -> ServerRow:
-    """The row of a server's rounds; `ours` are the same rounds of the server that it is compared with, if it ran."""
+    """The row of a server's rounds. `ours` are the same rounds of the server that it is compared with, if that ran."""
     rates = [load.messages_per_second for load in loads]
     failed = sum(load.failed for load in loads)
     ratios = [

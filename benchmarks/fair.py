@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair queues: what tenants cost a receive and a send, and what a noisy one does to its quiet neighbours."""
+"""Fair queues: the cost of tenants for receives and sends, and the effect of a noisy tenant on its quiet neighbours."""
 
 import random
 import time
@@ -17,9 +17,9 @@ from sqsqlite.store.driver import dbapi
 
 MILLION = 1_000_000
 TENANTS = 10_000
-LEVEL = "NORMAL"  # of the single calls: the cheaper commit hides less
-# The quiet ones alone keep four workers busy for half of their time. With idle workers they would wait for next to
-# nothing, and beside any neighbour for the rest of the work that a worker is at, however fair the queue.
+LEVEL = "NORMAL"  # the level of the single calls: the cheaper commit hides less
+# The quiet tenants alone keep four workers busy for half of their time. With idle workers they would hardly wait, and
+# next to any neighbour they would wait for the rest of the work in hand, however fair the queue is.
 LOAD = Load(tenants=100, workers=4, work_seconds=0.02, rounds=30, warm_up=2)
 QUICK_LOAD = Load(tenants=10, workers=2, work_seconds=0.005, rounds=1, warm_up=0)
 
@@ -48,7 +48,7 @@ def _calls(folder: Path, tenants: int, blocks: int) -> list[Figure]:
 
 
 def _sends(fair: Path, plain: Path, tenants: int, blocks: int) -> Compared:
-    """Blocks of sends to the one file and the other in turn: those of any tenant, those of none."""
+    """Blocks of sends, alternately to a file with tenants and to one without."""
     numbers = random.Random(1)
     latencies: dict[Path, list[float]] = {fair: [], plain: []}
     clients = {path: sqsqlite.client(path, synchronous=LEVEL) for path in latencies}
@@ -77,7 +77,7 @@ def _neighbours(folder: Path, waiting: int, load: Load) -> Figure:
         sqs.create_queue(neighbours.QUEUE)
     make_fair(beside_file, 1, waiting)
     alone, beside = neighbours.run(alone_file, load), neighbours.run(beside_file, load)
-    # In order of sending all that waits comes first.
+    # All waiting messages come first in the order of sending.
     plain_seconds = waiting / beside.per_second
     return Figure(
         f"p95 wait of {load.tenants} quiet tenants, one with {waiting:,} waiting beside them, to alone",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FIFO queues: sends and receives beside a standard queue's, and what must not grow with groups and their messages."""
+"""FIFO queues: sends and receives compared with a standard queue's, and work that must not grow with the groups."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,12 +13,12 @@ from sqsqlite.store.driver import dbapi
 
 LEVELS = ("NORMAL", "FULL")
 ROUNDS = 7
-# In a round, by messages a call.
+# messages in a round, by messages a call
 MESSAGES = {1: 1600, 10: 6400}
 STANDARD, FIFO, SINGLES = "client", "FIFO", "FIFO, a group each"
-# What each is called in a figure, and what is expected of it.
+# the name of each in a figure, and its goal
 SHAPES = {FIFO: ("100 groups", "at least 0.6"), SINGLES: ("a group each", "")}
-LEVEL = "NORMAL"  # of the single receives: the cheaper commit hides less
+LEVEL = "NORMAL"  # the level of the single receives: the cheaper commit hides less
 QUEUE = "orders.fifo"
 
 
@@ -75,7 +75,7 @@ def _send_and_receive(team: Team, batch: int, first: int, messages: int) -> tupl
 def _ratio(
     standard: list[Outcome], fifo: list[Outcome], name: str, sends: bool, batch: int, synchronous: str
 ) -> Figure:
-    """How many times as fast as the standard queue: each round is compared with its own."""
+    """How many times as fast as the standard queue. Each round is compared with its own."""
     groups, goal = SHAPES[name]
     workload = ("send" if sends else "receive+delete") + ("" if batch == 1 else ", batches of ten")
     ratios = [one.seconds / other.seconds for one, other in zip(standard, fifo, strict=True)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must not grow with the file: a receive, the counts, opening, a claim behind expired messages."""
+"""Work that must not grow with the file: a receive, the counts, opening, a claim behind expired messages."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def figures(folder: Path, *, quick: bool) -> list[Figure]:
     make(folder / "many.db", Fill(many))
     make(folder / "few.db", Fill(few))
     make(folder / "in-flight.db", Fill(in_flight, in_flight_ms=HOUR_MS))
-    # Received an hour ago for a minute, by nobody who came back: their ends are not yet written into their rows.
+    # Received an hour ago for a minute, and never settled: their rows do not show the end of the timeout yet.
     make(folder / "ended.db", Fill(in_flight, in_flight_ms=60_000), age_ms=HOUR_MS)
     make(folder / "expired.db", Fill(many), Fill(10, sent_ms=HOUR_MS), age_ms=HOUR_MS, retention_seconds=60)
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group commit at FULL: what 8 threads gain by it, and what one thread pays for it."""
+"""Group commit at FULL: the gain of 8 threads, and its cost for one thread."""
 
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files with a million messages in groups, in seconds: rows written by SQL, as the engine would have left them.
+"""Files with a million messages in groups, in seconds: SQL writes the rows that the engine would have written.
 
 As in `big_file.py`, a first message is sent the ordinary way and the others are copies of its rows. They were sent ten
 minutes ago: the five minutes of their deduplication are over. Message by message the groups take turns, so that those
@@ -13,10 +13,10 @@ from typing import Any
 import sqsqlite
 from sqsqlite import ManualClock
 
-# Rows a transaction: keeps the WAL small.
+# Rows a transaction, few enough to keep the WAL small.
 CHUNK = 100_000
 AGE_MS = 600_000
-# A day: what was sent ten minutes ago is far from its end.
+# A day: messages sent ten minutes ago are far from expiry.
 RETENTION = 86_400
 
 # Message `number`, from 0, is of the group `number` modulo the count of groups.
@@ -63,7 +63,7 @@ UPDATE sqs_queue_counts SET messages = messages + :count
 WHERE epoch_id = (SELECT epoch_id FROM sqs_leases WHERE id = :first_id)
 """
 
-# The copies stand for it.
+# The copies replace it.
 _TAKE_FIRST_AWAY = (
     """
     UPDATE sqs_queue_counts SET messages = messages - 1
@@ -78,7 +78,7 @@ _TAKE_FIRST_AWAY = (
 
 
 def make_fifo(path: Path, groups: int, each: int, *, ahead: int = 0, body_bytes: int = 200) -> None:
-    """Make a file with the queue `orders.fifo`: so many groups with so many messages each.
+    """Create a file with the queue `orders.fifo`: `groups` groups with an equal number of messages each.
 
     Args:
         ahead: groups of two messages that are received from before those.
@@ -93,7 +93,7 @@ def make_fifo(path: Path, groups: int, each: int, *, ahead: int = 0, body_bytes:
 
 
 def make_fair(path: Path, tenants: int, each: int, *, body_bytes: int = 200) -> None:
-    """Make a file with the standard queue `orders`: so many tenants with so many messages each."""
+    """Create a file with the standard queue `orders`, whose tenants have an equal number of messages each."""
     with _connect(path) as sqs:
         queue = sqs.create_queue("orders", message_retention_period=RETENTION)
         queue.send("x" * body_bytes, group_id="first")

@@ -28,7 +28,7 @@ WORKLOADS = ("send", "receive+delete", "send, batches of ten", "receive+delete, 
 
 
 def timed(queue: Any, workload: str, bodies: list[str]) -> float:
-    """Seconds for all the bodies; the bodies that a receive brought must be those that were sent."""
+    """Seconds for all the bodies. A receive must return exactly the bodies that were sent."""
     tens = [bodies[start : start + 10] for start in range(0, len(bodies), 10)]
     received: list[str] = []
     gc.collect()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a consumer: what a hundred thousand messages leave behind in it. Linux only."""
+"""Memory of a consumer after a hundred thousand messages. Linux only."""
 
 import multiprocessing
 import os

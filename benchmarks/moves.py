@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A move task of a million dead letters: how fast it is, and what another process's sends notice of it."""
+"""A move task of a million dead letters: its speed, and its effect on another process's sends."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ import sqsqlite
 from sqsqlite.store.driver import dbapi
 
 MILLION = 1_000_000
-# Seconds that a task may take before it is given up for stuck.
+# seconds until a task counts as stuck
 PATIENCE = 600
 
 

@@ -2,8 +2,8 @@
 """Quiet tenants and a few workers, by the real clock: how long each quiet message waits for a worker.
 
 One process sends for all quiet tenants: a message a second each, at some instant of that second. Workers, a process
-each, receive one message, work on it for some milliseconds (asleep: it is somebody else's answer that takes so long),
-delete it and come back. What else waits in the queue when this begins is the noisy neighbour's.
+each, receive one message, work on it for some milliseconds (asleep, as if they waited for another service), delete it
+and come back. All other messages in the queue at the beginning are the noisy neighbour's.
 """
 
 import multiprocessing
@@ -24,7 +24,7 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class Load:
-    """Who sends and who works, for so many rounds of a second. The messages of the first `warm_up` do not count."""
+    """The senders and workers of a load, in rounds of a second. The messages of the first `warm_up` do not count."""
 
     tenants: int
     workers: int
@@ -36,7 +36,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Waits:
-    """What came of a load.
+    """The result of a load.
 
     Attributes:
         seconds: of each quiet message, from before its send to when a worker has it.
@@ -86,7 +86,7 @@ def run(path: Path, load: Load) -> Waits:
 
 
 def _send(pipe: Connection, path: Path, load: Load, *_: object) -> None:
-    """Send for all tenants, and tell from when to when."""
+    """Send for all tenants. Returns when the sends began and ended."""
     instants = random.Random(1)  # the same ones each time
     with sqsqlite.client(path, synchronous=load.synchronous) as client:
         url = client.get_queue_url(QueueName=QUEUE)["QueueUrl"]
@@ -105,7 +105,10 @@ def _send(pipe: Connection, path: Path, load: Load, *_: object) -> None:
 
 
 def _work(pipe: Connection, path: Path, load: Load, stop: Any, received: Any) -> None:
-    """Receive, work, delete, until told to stop. Tells when each message came, and when the quiet ones were sent."""
+    """Receive, work and delete until told to stop.
+
+    Returns when each message came, and when the quiet ones were sent.
+    """
     receives: list[tuple[float, float | None]] = []
     with sqsqlite.client(path, synchronous=load.synchronous) as client:
         url = client.get_queue_url(QueueName=QUEUE)["QueueUrl"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another process's sends, one after the other with a short pause, while something else goes on in the file."""
+"""Another process's sends, one after the other with a short pause, during other work on the file."""
 
 import multiprocessing
 import time
@@ -18,7 +18,7 @@ PAUSE = 0.0005
 
 @dataclass(frozen=True)
 class Send:
-    """When it began, by the machine's monotonic clock, and how long it took. In seconds."""
+    """The start of a send, by the machine's monotonic clock, and its duration. In seconds."""
 
     started: float
     seconds: float
@@ -43,13 +43,13 @@ class Producer:
         self._process.join(10)
 
     def stop(self) -> list[Send]:
-        """All its sends."""
+        """Stop it. Returns all its sends."""
         self._pipe.send("stop")
         sends: list[Send] = self._pipe.recv()
         return sends
 
     def figure(self, during: str, sends: Sequence[Send], started: float, ended: float, goal: str) -> Figure:
-        """The p99 of the sends that began between two instants, beside those before."""
+        """The p99 of the sends that began between two instants, compared with earlier ones."""
         before = [send.seconds for send in sends if send.started < started]
         meanwhile = [send.seconds for send in sends if started <= send.started <= ended]
         return Figure(

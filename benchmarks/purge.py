@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Purging a million messages: how long the call takes, and what another process's sends notice of the sweep."""
+"""Purging a million messages: the time of the call, and the effect of the sweep on another process's sends."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,9 @@ def _level(folder: Path, synchronous: str, *, quick: bool) -> list[Figure]:
         time.sleep(0.1 if quick else 3)  # its sends without a sweep
         with sqsqlite.connect(path, synchronous=synchronous) as sqs:
             queue = sqs.queue("orders")
-            _until_swept(sqs)  # nothing to sweep: SQLAlchemy is loaded now, and not beside the producer later
+            _until_swept(
+                sqs
+            )  # An empty sweep first, so that SQLAlchemy is loaded now and not during the measured sends.
             started = time.monotonic()
             queue.purge()
             purged = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single receives from two files, by turns: what a queue's shape costs a receive, and nothing else."""
+"""Single receives from two files, alternately: the effect of a queue's shape on a receive, and nothing else."""
 
 import time
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def compare(
     max_messages: int = 1,
     blocks: int = 20,
 ) -> Compared:
-    """Blocks of receives from the one file and the other in turn; what was received is deleted outside the clock."""
+    """Blocks of receives from one file and the other, alternately. Messages are deleted outside the clock."""
     clients = [sqsqlite.client(path, synchronous=synchronous) for path in (one, other)]
     latencies: tuple[list[float], list[float]] = ([], [])
     for _ in range(blocks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the numbers go: CSV files, one a workload, and Markdown tables."""
+"""The output of the numbers: CSV files, one a workload, and Markdown tables."""
 
 import csv
 import dataclasses
@@ -31,7 +31,7 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True)
 class Circumstances:
-    """When, where and of what a run was made."""
+    """The time, the machine and the versions of a run."""
 
     date: str
     commit: str
@@ -61,7 +61,7 @@ class Circumstances:
 
 
 def _commit() -> str:
-    """The commit, with a `+` when the code that is measured has changed since."""
+    """The commit, with a `+` if the measured code has changed since."""
     try:
         found = _git("rev-parse", "--short=10", "HEAD")
         changed = _git("status", "--porcelain", "--", "sqsqlite", "benchmarks/*.py")
@@ -146,7 +146,7 @@ def _cell(value: object) -> object:
 
 
 def put_into(page: Path, tables: str) -> None:
-    """Replace what stands between the page's two markers."""
+    """Replace the text between the page's two markers."""
     before, found, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, closed, after = rest.partition(END)
     if not found or not closed:

@@ -86,7 +86,7 @@ class Figure:
 
     Attributes:
         goal: in words with the unit; empty without a goal.
-        beside: what to compare it with: a baseline's number, the number of calls.
+        beside: a number to compare it with: a baseline's, or the number of calls.
     """
 
     name: str

@@ -3,7 +3,7 @@
 
     python benchmarks/run.py [NAME ...] [--quick] [--folder DIRECTORY] [--results DIRECTORY] [--page FILE]
 
-Every row is printed as it comes. A whole run takes about twenty minutes, and wants the machine to itself.
+Every row is printed as it comes. A whole run takes about twenty minutes and needs the machine to itself.
 """
 
 import argparse

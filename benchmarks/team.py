@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes and threads that work on one queue at the same time, and the clock around them.
 
-Each contestant runs in processes of its own, which stay for all rounds: nobody's imports, garbage or background thread
-stands in another's way, and starting up is outside the clock.
+Each contestant runs in processes of its own, which stay for all rounds: the imports, garbage and background threads of
+one do not disturb another, and their start is outside the clock.
 """
 
 import gc
@@ -19,13 +19,13 @@ from typing import Any
 
 from peers.contestants import BY_NAME, Session
 
-# Seconds that a round may take before the team is given up for stuck.
+# seconds until a team counts as stuck in a round
 PATIENCE = 300
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """What one thread does between two looks at the clock.
+    """The work of one thread between two looks at the clock.
 
     Attributes:
         sends: send; else receive and delete.
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def run(session: Session, stretch: Stretch) -> Outcome:
-    """The stretch, one call after the other, each of them timed."""
+    """Run the stretch, one call after the other, and time each of them."""
     clock = time.monotonic
     bodies = stretch.bodies() if stretch.sends else []
     tens = [bodies[start : start + 10] for start in range(0, len(bodies), 10)]
@@ -151,7 +151,7 @@ def _process(pipe: Connection, gate: Barrier, name: str, path: Path, synchronous
             pipe.send(outcomes)
         crew.close()
     except EOFError:
-        return  # the process that waits is gone
+        return  # the waiting process is gone
     except Exception:  # noqa: BLE001 - told to the process that waits, which raises
         gate.abort()
         pipe.send(traceback.format_exc())
@@ -178,7 +178,7 @@ class Team:
             process.start()
             self._pipes.append(ours)
             self._processes.append(process)
-            # One after the other: two that both make the file are no part of any measurement.
+            # One after the other: two processes that both create the file are not part of any measurement.
             self.sqlite_version: str = self._answer(ours)
 
     def _answer(self, pipe: Connection) -> Any:
@@ -190,7 +190,10 @@ class Team:
         return answer
 
     def work(self, *, sends: bool, batch: int, first: int, messages: int, body_bytes: int) -> Outcome:
-        """All members do an equal share at the same time. The time is the first one's start to the last one's end."""
+        """All members do an equal share at the same time.
+
+        The time runs from the first one's start to the last one's end.
+        """
         share = messages // self._members
         stretches = [
             Stretch(sends, batch, first + member * share, share, body_bytes)
@@ -214,7 +217,7 @@ class Team:
             try:
                 pipe.send(None)
             except BrokenPipeError:
-                continue  # it failed, and told so
+                continue  # it failed, and has printed why
         for process in self._processes:
             process.join(10)
             if process.is_alive():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages a second: send, and receive with delete, through each door and beside the baselines and the peers.
+"""Messages a second: send, and receive with delete, through each door, compared with the baselines and the peers.
 
 One cell is a body size, a level, a number of threads and processes, one message or ten a call. In a cell every
-contestant does the same work on a file of its own: all send so many messages, all receive and delete them, round after
-round, taking turns at who goes first. Each round every message must have been received exactly once.
+contestant does the same work on a file of its own: in each round all send an equal number of messages, then all
+receive and delete them, and another contestant goes first. Each round must receive every message exactly once.
 """
 
 import time
@@ -18,7 +18,7 @@ from rows import Row, median, milliseconds, percentile
 from team import Outcome, Team
 
 SEND, RECEIVE = "send", "receive+delete"
-# Seconds between two contestants' turns: what one left to do in the background is not done on the next one's time.
+# Seconds between two contestants: background work of one must not run on the next one's time.
 SETTLE = 0.05
 SIZES = (200, 100_000)
 LEVELS = ("NORMAL", "FULL")
@@ -27,7 +27,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Cell:
-    """What is the same for all contestants of one comparison."""
+    """The conditions that all contestants of one comparison share."""
 
     names: tuple[str, ...]
     synchronous: str
@@ -101,7 +101,7 @@ def _row(
 
 
 def _ratio(outcomes: dict[str, list[Outcome]], name: str, baseline: str) -> float | None:
-    """How many times as fast as the baseline; each round is compared with its own."""
+    """How many times as fast as the baseline. Each round is compared with its own."""
     if baseline not in outcomes:
         return None
     pairs = zip(outcomes[baseline], outcomes[name], strict=True)
@@ -118,7 +118,7 @@ def _messages(synchronous: str, call: int, body_bytes: int) -> int:
 
 
 def cells(*, quick: bool) -> Iterator[Cell]:
-    """All cells: our doors beside the baselines in each combination, the peers with one thread."""
+    """All cells: our doors with the baselines in each combination, the peers with one thread."""
     doors = tuple(contestant.name for contestant in (*BASELINES, *OURS) if contestant.is_here())
     if quick:
         yield Cell(doors, "NORMAL", call=1, body_bytes=200, messages=80, rounds=1)
@@ -130,7 +130,7 @@ def cells(*, quick: bool) -> Iterator[Cell]:
         messages = _messages(synchronous, call, body_bytes)
         yield Cell(doors, synchronous, call, body_bytes, messages, ROUNDS, threads, processes)
     for body_bytes, synchronous, call in product(SIZES, LEVELS, (1, 10)):
-        # Fewer: some peers take a millisecond a message.
+        # Fewer messages, because some peers take a millisecond each.
         messages = 160 if body_bytes > 10_000 else 800
         yield Cell(_with_peers(synchronous), synchronous, call, body_bytes, messages, ROUNDS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The longest that one of 8 processes waits for its turn to write: our turns beside SQLite's own busy handler."""
+"""The longest wait of one of 8 processes for its turn to write: our turns compared with SQLite's own busy handler."""
 
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How soon a waiting consumer in another process has the message, and what idle waiters cost."""
+"""How soon a waiting consumer in another process gets the message, and the cost of idle waiters."""
 
 import multiprocessing
 import random
@@ -31,7 +31,7 @@ def _latency(folder: Path, synchronous: str, count: int) -> Figure:
         consumer.start()
         ours.recv()  # it is about to wait
         for _ in range(count):
-            # Long enough for the consumer to have deleted the last message and to wait again.
+            # Long enough for the consumer to delete the last message and to wait again.
             time.sleep(random.uniform(0.01, 0.03))
             client.send_message(QueueUrl=url, MessageBody=repr(time.monotonic()))
         found = ours.recv()
@@ -82,7 +82,7 @@ def _idle(folder: Path, seconds: float) -> Figure:
 def _wait(pipe: Connection, path: Path, seconds: float) -> None:
     sqs = sqsqlite.connect(path)
     queue = sqs.create_queue("orders")
-    # A send and a receive first: nothing is left to be done for the first time.
+    # A send and a receive first, so that no first-time work is measured.
     queue.send("x")
     for message in queue.receive():
         message.delete()

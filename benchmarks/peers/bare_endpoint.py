@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The endpoint with its engine left out: requests are read and answered, and no file sees them. Argument: a port."""
+"""The endpoint without its engine: requests are read and answered, but do not reach a file. Argument: a port."""
 
 import hashlib
 import sys

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two measures that everything is held against: plain SQL, on the driver and with the settings SQSQLite uses.
+"""The two measures for every comparison: plain SQL, on the driver and with the settings that SQSQLite uses.
 
 *bare* is the least a queue with leases can do: a table of bodies, a table of leases, one index, one transaction an
 operation. A received message is hidden for 30 s, counted, and gets a random token; a delete compares the token. It
 looks up no queue, checks no input, computes no digest and counts nothing.
 
-*full* is bare with what SQSQLite's design stores and looks up beside that: a 16-byte message id, the body's MD5, the
+*full* is bare, and what SQSQLite's design stores and looks up in addition: a 16-byte message id, the body's MD5, the
 queue found by its name in each transaction, one row of counts and activity, an index by age, ids that are never used
 again (AUTOINCREMENT). It still checks no input and builds no answer.
 
@@ -22,7 +22,7 @@ from typing import Any
 from sqsqlite.store.driver import dbapi
 
 TIMEOUT_MS = 30_000
-BUSY_TIMEOUT = 60.0  # seconds; long, so that a starved writer shows as a long wait and not as an error
+BUSY_TIMEOUT = 60.0  # Seconds. So long that a starved writer shows as a long wait and not as an error.
 
 
 def connect(path: Path, synchronous: str) -> Any:

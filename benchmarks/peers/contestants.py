@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 class Session(Protocol):
-    """An open queue, as every contestant offers it. Ten messages are one call where a contestant has such a call."""
+    """An open queue, as every contestant offers it. Ten messages are one call if the contestant has such a call."""
 
     def close(self) -> None: ...
 
@@ -25,11 +25,11 @@ class Session(Protocol):
 
 @dataclass(frozen=True)
 class Contestant:
-    """One of those who are measured.
+    """One contestant.
 
     Attributes:
-        module, kind: where its class is, imported only in the process that runs it.
-        needs: the package without which it is left out.
+        module, kind: the place of its class, imported only in the process that runs it.
+        needs: the package that it requires; without it, it is left out.
         shared: one session serves all threads of a process; else each thread opens its own.
         levels: the values of `synchronous` it can run at.
         leaves_out: what a user of SQS would miss.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQSQLite's doors as contenders: the client (the promises are its), the Queue object, and boto3 in process."""
+"""SQSQLite's doors as contestants: the client (the promises are about it), the Queue object, and boto3 in process."""
 
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Client:
 
 
 class Queue:
-    """`sqsqlite.connect(...).create_queue(...)`. Its messages carry all their attributes, the client's only bodies.
+    """`sqsqlite.connect(...).create_queue(...)`. Its messages have all their attributes, the client's only bodies.
 
     It has no batch delete of its own: ten messages are deleted in one transaction of the caller's.
     """
@@ -84,7 +84,7 @@ class Queue:
 
 
 class Fifo(Client):
-    """The client on a FIFO queue: messages of 100 groups in turn, each with a deduplication id of its own."""
+    """The client on a FIFO queue: messages of 100 groups in rotation, each with a deduplication id of its own."""
 
     GROUPS = 100
 
@@ -130,7 +130,7 @@ class Boto3(Client):
 
 
 class Ungrouped(Client):
-    """The client with group commit taken out: a turn, a transaction, a commit, for each operation alone."""
+    """The client without group commit: a turn, a transaction and a commit for each operation alone."""
 
     def __init__(self, path: Path, synchronous: str) -> None:
         super().__init__(path, synchronous)
@@ -139,7 +139,7 @@ class Ungrouped(Client):
 
 
 class _NoGroups:
-    """What is left of `sqsqlite.store.commit.GroupCommit` without threads that share a commit, and without errors."""
+    """`sqsqlite.store.commit.GroupCommit` without threads that share a commit, and without errors."""
 
     def __init__(self, store: Any) -> None:
         self._store = store

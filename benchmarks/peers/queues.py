@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other queues on SQLite, each used as its documentation shows, in WAL, at the `synchronous` level it is told.
+"""Other queues on SQLite, each used as its documentation shows, in WAL, at the given `synchronous` level.
 
-They differ in what a received message is worth: `leaves_out` in contestants.py says how, and the tables show it. A
-peer without a call for ten messages makes ten calls. `tidy` removes what a peer keeps of finished messages, outside the
-clock, so that old messages slow no peer down.
+They differ in the guarantees for a received message: `leaves_out` in contestants.py says how, and the tables show it. A
+peer without a call for ten messages makes ten calls. `tidy` removes a peer's remains of finished messages, outside the
+clock, so that old messages do not slow it down.
 """
 
 import sqlite3
@@ -68,7 +68,7 @@ class LiteQueue(OneByOne):
         return body
 
     def receive_and_delete_ten(self) -> list[str]:
-        # pop() is a transaction of its own; done() need not be.
+        # pop() is a transaction of its own, and done() need not be one.
         messages = [self._queue.pop() for _ in range(10)]
         with self._queue.transaction(mode="IMMEDIATE"):
             for message in messages:
@@ -104,7 +104,7 @@ class PersistQueue(OneByOne):
 
 
 class Huey(OneByOne):
-    """The storage beneath huey's tasks: what it would pickle is the body here."""
+    """The storage beneath huey's tasks. The body replaces what huey would pickle."""
 
     def __init__(self, path: Path, synchronous: str) -> None:
         from huey.storage import SqliteStorage
@@ -157,7 +157,10 @@ class Honker:
 
 
 class Kombu(OneByOne):
-    """kombu's SQLAlchemy transport. It leaves the journal mode to SQLite; WAL is set for it here, to its gain."""
+    """kombu's SQLAlchemy transport.
+
+    It leaves the journal mode to SQLite; the benchmark sets WAL, to kombu's advantage.
+    """
 
     def __init__(self, path: Path, synchronous: str) -> None:
         from kombu import Connection

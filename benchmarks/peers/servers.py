@@ -24,7 +24,7 @@ AT_ROOT = {"PYTHONPATH": str(ROOT)}
 
 
 class CannotRun(Exception):
-    """A contestant does not run on this machine, and why."""
+    """A contestant does not run on this machine, with the reason."""
 
 
 @dataclass
@@ -32,9 +32,9 @@ class Contestant:
     """A server.
 
     Attributes:
-        durability: what an answered SendMessage is worth.
+        durability: what an answered SendMessage guarantees.
         version: of the server, and of what it runs on.
-        key: id and secret, where requests must be signed.
+        key: id and secret, if requests must be signed.
     """
 
     port: int
@@ -116,7 +116,7 @@ def _localstack(port, folder):
     return Contestant(port, IN_MEMORY, _version_of(programs, "localstack-core"), command, environment)
 
 
-# Each is given its port and a folder for its files, and raises CannotRun where it can't be installed.
+# Each gets its port and a folder for its files, and raises CannotRun if it cannot be installed.
 CONTESTANTS = {
     OURS: _ours,
     "sqsqlite, two processes": partial(_ours, processes=2),
@@ -131,7 +131,7 @@ CONTESTANTS = {
 
 
 def _run(command, **options):
-    """What a step of an installation prints."""
+    """Run a step of an installation. Returns its output."""
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
     except OSError as error:
@@ -142,7 +142,7 @@ def _run(command, **options):
 
 
 def _jars():
-    """ElasticMQ with all it needs, fetched by its coordinates once."""
+    """ElasticMQ with all its dependencies, fetched once by its coordinates."""
     jars = CACHE / ELASTICMQ.replace(":", "-")
     if not (jars / "ready").exists():
         jars.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def _jars():
 
 
 def _programs(name):
-    """Those of an environment of its own: what requirements/servers/NAME.lock pins; anew when that has changed."""
+    """An environment's programs, as requirements/servers/NAME.lock pins them, made again after a change."""
     lock = LOCKS / f"{name}.lock"
     folder = CACHE / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
     if not (folder / "ready").exists():
