@@ -1,6 +1,6 @@
-# What one does with a checkout. Needs Python 3.11 or newer as python3, and nothing else: every target first makes
-# .venv from the committed lock if it is missing or older than the lock. ARGS="..." goes to the command that a target
-# runs; PYTHON=python3.12 chooses another Python for a new .venv.
+# The work on a checkout. It needs only Python 3.11 or newer as python3: each target first makes .venv from the
+# committed lock if it is missing or older than the lock. ARGS="..." goes to the command that a target runs;
+# PYTHON=python3.12 chooses another Python for a new .venv.
 
 SHELL := bash
 .DEFAULT_GOAL := help
@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 TYPED := $(VENV)/typed/sqsqlite
 
-# The tests start hundreds of Pythons: each would compile the package anew if none kept what it compiled.
+# The tests start hundreds of Pythons. Without a cache of compiled files, each of them would compile the package again.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(INSTALL) --require-hashes
@@ -29,8 +29,8 @@ help: ## Print the targets
 
 setup: $(READY) hooks ## Make .venv from the lock, with the project installed in it, and install the commit hook
 
-# Only at the top of a checkout: an archive that was unpacked inside another repository leaves that one alone. Hooks
-# that were there before stay, and core.hooksPath would switch those in .git/hooks off.
+# Only at the top of a checkout: an archive unpacked inside another repository must not change that one. Existing hooks
+# stay: core.hooksPath would switch off those in .git/hooks.
 hooks:
 	@if [ -n "$$(git rev-parse --show-prefix 2>/dev/null || echo none)" ]; then exit 0; fi; \
 	path=$$(git config core.hooksPath); own=$$(git rev-parse --git-common-dir)/hooks; \
@@ -39,8 +39,8 @@ hooks:
 	elif ls "$$own" 2>/dev/null | grep -qv '\.sample$$'; then echo "$$own has hooks: .githooks/commit-msg is not installed"; \
 	else git config core.hooksPath .githooks && echo 'Commit subjects are checked by .githooks/commit-msg'; fi
 
-# PySpark comes as a source archive alone, so it has a lock of its own and is built with the setuptools of the first.
-# A Python that was upgraded or removed leaves a .venv that cannot start: made anew.
+# PySpark ships only as a source archive, so it has its own lock, and is built with the setuptools of dev.lock.
+# If Python was upgraded or removed, .venv cannot start, and is made again.
 $(READY): requirements/dev.lock requirements/spark.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'Python 3.11 or newer is needed as $(PYTHON): apt-get install python3, or PYTHON=...' >&2; exit 1; }
@@ -58,19 +58,19 @@ run: $(READY) ## Run the main job, sqsqlite demo
 	@echo 'Running sqsqlite demo'
 	@$(BIN)/sqsqlite demo $(ARGS)
 
-# What one runs at each change: types from mypy's cache, and the tests that fail first when something is broken.
+# For each change: types from mypy's cache, and the tests that fail first if something is broken.
 quick: $(READY) ## Check style, types and structure, and run a sample of the tests (under a minute on two cores)
 	@$(MAKE) lint types ARGS=
 	@echo 'Running the unit tests, the structure tests and a sample of behaviour'
 	@$(PYTEST) -m 'not slow' -n 2 --dist worksteal -q tests/unit tests/packaging/test_structure.py tests/plans \
 		tests/behaviour/test_send.py tests/behaviour/test_receive.py tests/behaviour/test_receipts.py $(ARGS)
 
-# No limit on the whole: it takes as long as the machine needs, and a test that hangs ends by its own limit.
+# The run has no time limit: it takes as long as the machine needs, and each test has its own limit against hangs.
 test: $(READY) ## Run the tests, without the slow ones (4 minutes of CPU, on two cores at once)
 	@echo 'Running the tests that are not slow, two at a time'
 	@$(PYTEST) -m 'not slow' -n 2 --dist worksteal $(ARGS)
 
-# Two at a time: most of them wait for programs of their own. tests/conftest.py says which may not.
+# Two at a time, because most of them wait for other programs. tests/conftest.py names those that must run alone.
 test-slow: $(READY) ## Run the slow tests: storms, crashes, large files, Spark (half an hour)
 	@echo 'Running the slow tests, two at a time'
 	@$(PYTEST) -m slow -n 2 --dist loadscope $(ARGS)
@@ -84,8 +84,8 @@ lint: $(READY) ## Check style and format (ruff)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-# mypy does not follow the mapping of cli/ and migrations/ in pyproject.toml, so it is shown the package as a user
-# gets it: a folder of links. It reports sqsqlite/cli/x.py where the file is cli/x.py; sed turns that back.
+# mypy does not follow the mapping of cli/ and migrations/ in pyproject.toml, so it gets the package as a user
+# does: a folder of links. It reports cli/x.py as sqsqlite/cli/x.py; sed changes that back.
 types: $(READY) ## Check the types (mypy --strict)
 	@echo 'Checking the types'
 	@rm -rf $(TYPED) && mkdir -p $(TYPED)
@@ -108,7 +108,7 @@ wheel: $(READY) ## Build the wheel, and use it from an empty environment
 		&& $$pip install --quiet --no-index "$$(echo dist/sqsqlite-*.whl)[serve]" \
 		&& cp tests/packaging/installed_wheel.py "$$away" && cd "$$away" && venv/bin/python -I installed_wheel.py
 
-lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upgrade for new versions)
+lock: $(READY) ## Write requirements/*.lock again from pyproject.toml (ARGS=--upgrade for new versions)
 	@echo 'Writing requirements/*.lock'
 	@$(COMPILE) --extra boto3 --extra serve --group build --group lint --group lock --group test $(ARGS) \
 		--output-file requirements/dev.lock
@@ -118,22 +118,22 @@ lock: $(READY) ## Write requirements/*.lock anew from pyproject.toml (ARGS=--upg
 	@$(COMPILE) -c requirements/dev.lock --group bench-honker $(ARGS) --output-file requirements/bench-honker.lock
 	@for wanted in requirements/{clients,servers}/*.in; do $(LOCK) $$wanted $(ARGS) --output-file $${wanted%.in}.lock; done
 
-contract: $(READY) ## Make docs/contract.md of the rules in tests/contract and the tests marked with them
+contract: $(READY) ## Write docs/contract.md from the rules in tests/contract and the tests that prove them
 	@echo 'Writing docs/contract.md'
 	@$(BIN)/python -m tests.contract.page
 
-conformance: $(READY) ## Run the clients against sqsqlite serve, and write docs/conformance.md anew
+conformance: $(READY) ## Run the clients against sqsqlite serve, and write docs/conformance.md
 	@echo 'Running the clients, and writing docs/conformance.md'
 	@$(BIN)/python -m pytest tests/clients -o junit_family=xunit1 --junitxml $(VENV)/clients.xml $(ARGS)
 	@$(BIN)/python -m tests.clients.page $(VENV)/clients.xml
 
-bench: $(READY) ## Run the benchmarks, the peers beside ours
+bench: $(READY) ## Run the benchmarks of SQSQLite and its peers
 	@echo 'Running the benchmarks'
 	@$(LOCKED) -r requirements/bench.lock
-	@$(LOCKED) -r requirements/bench-honker.lock || echo 'honker needs Rust to be built here: its rows are left out' >&2
+	@$(LOCKED) -r requirements/bench-honker.lock || echo 'honker needs Rust to be built here, so its rows are left out' >&2
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
-clean: ## Remove what the targets made
+clean: ## Remove all files that the targets made
 	@echo 'Removing $(VENV), builds and caches'
 	@rm -rf $(VENV) build dist docs/contract.md *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

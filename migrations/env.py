@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alembic's environment: runs revisions on the connection it is handed, inside the transaction begun there.
+"""Alembic's environment: runs revisions on the connection that it gets, inside the transaction begun there.
 
-`sqsqlite db upgrade` and the tests hand one over (store/migrate.py). Authors need none for `alembic revision`,
+`sqsqlite db upgrade` and the tests provide one (store/migrate.py). Authors need none for `alembic revision`,
 `history` and `heads`.
 """
 
@@ -15,7 +15,7 @@ APPLICATION_ID = 0x53515371
 
 
 def write_schema_version(ctx: Any, step: Any, *_: Any, **__: Any) -> None:
-    """After each revision, in its transaction: revision 0002 makes schema version 2, which opening a file looks at."""
+    """After each revision, in its transaction: revision 0002 makes schema version 2, which `connect` checks."""
     connection = ctx.connection
     version = int(step.up_revision_id)
     connection.exec_driver_sql(
@@ -35,7 +35,7 @@ def run() -> None:
     context.configure(
         connection=connection,
         version_table="sqs_alembic_version",
-        # An author's --autogenerate sees our objects alone, never those of the application.
+        # An author's --autogenerate sees our objects only, never those of the application.
         include_name=lambda name, kind, _: kind != "table" or str(name).startswith("sqs_"),
         on_version_apply=write_schema_version,
     )

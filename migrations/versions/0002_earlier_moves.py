@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remember where a dead letter died before the queue that it died in last.
+"""Remember the queues in which a dead letter died before the last one.
 
-Frozen text, which imports nothing of ours. A dead letter that is there already has NULL: its earlier moves are
-forgotten.
+Frozen text, which imports nothing of ours. Existing dead letters have NULL: their earlier moves are not known.
 """
 
 from alembic import op
