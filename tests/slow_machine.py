@@ -53,7 +53,7 @@ def _signal(process: int, number: int) -> None:
 def _stop() -> set[int]:
     """Stop every running process below this one. A process that a test stopped stays the test's.
 
-    Repeated until there is none left, because one may start another meanwhile.
+    Repeated until no process is left, because one may start another meanwhile.
     """
     ours: set[int] = set()
     while True:

@@ -9,7 +9,7 @@ looks up no queue, checks no input, computes no digest and counts nothing.
 queue found by its name in each transaction, one row of counts and activity, an index by age, ids that are never used
 again (AUTOINCREMENT). It still checks no input and builds no answer.
 
-Both open the file in WAL with SQLite's own defaults otherwise (page size 4096, a checkpoint by whoever's commit brings
+Both open the file in WAL with SQLite's own defaults otherwise (page size 4096, a checkpoint by the commit that brings
 the WAL to 1,000 pages). Ten messages are one transaction, and one statement where SQL allows it.
 """
 

@@ -224,7 +224,7 @@ def test_id_body_attributes_and_digests_move_along(source, dead, clock):
 
 
 @pytest.mark.rule("redrive.14")
-def test_the_receive_count_goes_on_in_the_dead_letter_queue(make_queue, dead, clock):
+def test_the_receive_count_continues_in_the_dead_letter_queue(make_queue, dead, clock):
     """maxReceiveCount 1: its first receive there is its second."""
     queue = make_queue(RedrivePolicy=policy(dead.arn, 1))
     queue.send()
@@ -236,7 +236,7 @@ def test_the_receive_count_goes_on_in_the_dead_letter_queue(make_queue, dead, cl
 
 
 @pytest.mark.rule("redrive.17")
-def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_queue, clock):
+def test_a_moved_message_is_receivable_at_once_despite_a_delay_there(make_queue, clock):
     dead = make_queue("dead", DelaySeconds=900)
     queue = make_queue(RedrivePolicy=policy(dead.arn, 1))
     queue.send("poison")

@@ -49,7 +49,7 @@ def test_the_suffix_needs_the_attribute(sqs, create):
         create("a.fifo")
 
 
-def test_a_standard_queue_has_no_such_attribute_whatever_its_value(sqs, create):
+def test_fifo_queue_false_is_refused_on_a_standard_queue(sqs, create):
     for value in ("false", "False"):
         with refused(sqs, "InvalidAttributeName", "Unknown Attribute FifoQueue."):
             create("a", FifoQueue=value)

@@ -245,7 +245,7 @@ def test_the_receive_count_continues_in_the_fifo_dead_letter_queue(make_fifo, de
 
 
 @pytest.mark.rule("fifo-redrive.12")
-def test_a_moved_message_is_receivable_at_once_whatever_the_delay_there(make_fifo, clock):
+def test_a_moved_message_is_receivable_at_once_despite_a_delay_there(make_fifo, clock):
     dead = make_fifo("dead.fifo", DelaySeconds=900)
     queue = make_fifo(RedrivePolicy=policy(dead.arn, 1))
     queue.send_group("g", "poison")

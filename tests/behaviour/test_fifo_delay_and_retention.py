@@ -175,7 +175,7 @@ def test_a_receive_skips_expired_messages_of_a_group(make_fifo, clock):
     assert queue.bodies() == ["young"]
 
 
-def test_a_group_whose_messages_all_expired_goes_on_with_the_next(make_fifo, clock):
+def test_a_group_whose_messages_all_expired_continues_with_the_next(make_fifo, clock):
     queue = make_fifo(MessageRetentionPeriod=60)
     queue.send_group("g", "a", "b")
     clock.advance(60)

@@ -107,20 +107,20 @@ def test_sequence_numbers_grow_with_every_message_of_any_group(fifo):
     assert numbers == sorted(set(numbers))
 
 
-def test_sequence_numbers_go_on_after_everything_was_deleted(fifo):
+def test_sequence_numbers_continue_after_everything_was_deleted(fifo):
     first = fifo.send_group("g", "a")[0]["SequenceNumber"]
     fifo.delete(fifo.receive_one())
     assert fifo.send_group("g", "b")[0]["SequenceNumber"] > first
 
 
 @pytest.mark.rule("fifo-send.4")
-def test_sequence_numbers_go_on_after_a_purge(fifo):
+def test_sequence_numbers_continue_after_a_purge(fifo):
     first = fifo.send_group("g", "a", "b")[1]["SequenceNumber"]
     fifo.client.purge_queue(QueueUrl=fifo.url)
     assert fifo.send_group("g", "a")[0]["SequenceNumber"] > first
 
 
-def test_sequence_numbers_go_on_when_the_file_is_opened_again(open_sqs, clock):
+def test_sequence_numbers_continue_when_the_file_is_opened_again(open_sqs, clock):
     """Also if the last message is gone and the queue was created again: they never start again."""
     client = open_sqs()
     queue = BoundQueue.create_fifo(client)

@@ -2,7 +2,8 @@
 """Receipt handles: which handle may do what, row by row of the table of outcomes, in both modes.
 
 compat="docs" keeps the reference documents' promise: a handle whose timeout has ended, or that a newer receive
-replaced, can't settle what somebody else may hold by now. compat="aws" is as lenient as Amazon's standard queues.
+replaced, cannot settle a message that another consumer may hold by now. compat="aws" is as lenient as Amazon's
+standard queues.
 """
 
 import re

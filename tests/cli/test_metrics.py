@@ -40,7 +40,7 @@ def test_metrics_of_some_queues_can_be_selected(run, sqs):
     assert (ran.code, ran.out) == (0, "0\n")
 
 
-def test_a_queue_that_is_not_there_is_told(run, sqs):
+def test_a_missing_queue_is_an_error(run, sqs):
     ran = run("metrics", "ordesr")
     assert (ran.code, ran.out) == (1, "")
     assert "QueueDoesNotExist: ordesr" in ran.err

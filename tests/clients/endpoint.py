@@ -28,7 +28,7 @@ class Endpoint:
     Attributes:
         home: an empty folder, the home of the clients: no configuration of this machine's user reaches them.
         authority: the file of the certificate that signed the server's; None: it serves without TLS.
-        is_keyed: whether requests must be signed with KEY; else nobody has told the clients any credentials.
+        is_keyed: whether requests must be signed with KEY; otherwise the clients have no credentials.
     """
 
     url: str

@@ -68,7 +68,7 @@ class Package:
         """The functions, classes or constants of that name: f, Class.method, Class.field.
 
         Raises:
-            SwitchError: there is none.
+            SwitchError: nothing in the package has the name.
         """
         if name not in self._places:
             raise SwitchError(f"nothing in the package is called {name}")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of a storm on a FIFO queue: what `judge.py` hears and says, and the promises of groups besides.
-
-Message `7:3` is number 3 of the group 7. Whoever sends a number does so when the one before it was acknowledged (or
-together with it), under the same deduplication id whoever sends it and however often: so where a number is stored, all
-before it were. Consumers settle a group's messages from the front, and give them back from the end.
+"""The judge of a storm on a FIFO queue: the events and verdicts of `judge.py`, and the promises of groups.
+ Message `7:3` is number 3 of the group 7. A producer sends a number after the previous one was acknowledged (or
+together with it). Each send of a number has the same deduplication id. So if a number is stored, all before it were
+stored. Consumers settle a group's messages from the front, and give them back from the end.
 """
 
 from collections import defaultdict

@@ -77,7 +77,7 @@ def _send(queue: sqsqlite.Queue, key: str) -> sqsqlite.SentMessage:
 
 
 def consume(path: str, start: int, *, longest_life: int) -> None:
-    """Until nothing is left, or until the end of a life: of so many messages at most, and ended in mid-work."""
+    """Consume until the queue is empty, or until a life of at most `longest_life` messages ends in mid-work."""
     chance = random.Random(start)
     consumer = _Consumer(path, chance, chance.randint(1, longest_life))
     while not consumer.is_done():

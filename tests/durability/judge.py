@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of a storm: hears what every process attempted and was answered, and says what was broken.
-
-It stands outside of the processes that are killed and hears one line an event, written at once: SIGKILL can't tear it.
-Times are nanoseconds of the boot-time clock, by which queues on this machine measure leases too. What only may be
-broken is not: an interval in which a message was surely held begins when the receive returned and ends a timeout after
-it was called, or with its holder's first attempt to settle it.
+"""The judge of a storm: it gets each process's attempts and their answers, and names the broken promises.
+ It runs outside of the killed processes and gets one line an event, written at once, which SIGKILL cannot tear. Times
+are nanoseconds of the boot-time clock, by which queues on this machine measure leases too. A promise that only may be
+broken does not count: an interval in which a message was surely held begins when the receive returned and ends a
+timeout after it was called, or with its holder's first attempt to settle it.
 """
 
 from collections import defaultdict

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process wrote and synced, recorded by strace, and the disks that a loss of power could have left.
-
-Until a file is synced, nothing is known of the writes to it: at a cut each one is there, is missing, or is there in
-part, sector by sector; and a later one may be there without an earlier one. That a file was made or removed is taken to
-be on the disk at once: file systems with a journal see to that with the next sync of any file.
+"""Writes and syncs of a process, recorded by strace, and the disks that a loss of power could have left.
+ Until a file is synced, its writes are uncertain: after a cut each one is present, missing, or present in part, sector
+by sector, and a later one may be present without an earlier one. The creation and removal of files count as on the disk
+at once, because file systems with a journal write them with the next sync of any file.
 """
 
 import random

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amazon SQS in plain Python: lists, and a clock that is told the time. It knows nothing of `sqsqlite`.
+"""Amazon SQS in plain Python: lists, and a clock that `advance` moves. It imports nothing of `sqsqlite`.
 
-Written from the contract, not from the engine, as short as the rules allow and without regard for speed: what an answer
-is, it finds by looking at all there is. `SQS.call` takes and gives what a boto3 client does, but refuses by `Refusal`
-and makes up ids of its own ("message ...", "receipt ..."); a sequence number is an int.
+Written from the contract, not from the engine, as short as the rules allow and without regard for speed: it finds each
+answer by a look at all messages. `SQS.call` takes and returns what a boto3 client does, but raises `Refusal` and makes
+up ids of its own ("message ...", "receipt ..."); a sequence number is an int.
 """
 
 from tests.model import moves, permissions, queues, receiving, sending, settling

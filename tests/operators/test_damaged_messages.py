@@ -146,7 +146,7 @@ def groups(sqs):
 
 
 @pytest.mark.parametrize("number", [1, 10])
-def test_a_group_waits_behind_its_damaged_message_and_others_go_on(sqs, groups, clock, number, caplog):
+def test_a_damaged_message_blocks_its_group_alone(sqs, groups, clock, number, caplog):
     """No message of the group is handed out before its turn, and no waiting one is counted as received."""
     damage(sqs, BROKEN, 3)  # a1
     assert sorted(drain(groups, number)) == ["a0", "b0", "b1", "b2", "b3"]

@@ -149,7 +149,7 @@ def test_permission_grants_its_action_to_its_account_alone(action, store, url, o
 
 
 @pytest.mark.parametrize("action", OWNERS_CALLS)
-def test_actions_of_owners_are_denied_to_others_whatever_the_policy(action, owner, guest, queue):
+def test_actions_of_owners_are_denied_to_others_under_any_policy(action, owner, guest, queue):
     statement = {"Sid": "everything", "Effect": "Allow", "Principal": "*", "Action": "*"}
     owner.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": json.dumps({"Statement": statement})})
     guest.send_message(QueueUrl=queue, MessageBody="granted")
@@ -543,7 +543,7 @@ def test_deny_of_a_batch_holds_over_the_wire(owner, guest, queue):
 @pytest.mark.parametrize(
     "pattern", [arn("orders"), arn("ord*"), "arn:aws:sqs:*", "arn:aws:sqs:*:*:orders", "*:orders", "arn:*"]
 )
-def test_resource_is_a_queue_whatever_the_region(pattern):
+def test_resource_is_a_queue_in_any_region(pattern):
     policy = read_policy(
         json.dumps({"Statement": {**DENY, "Principal": "*", "Action": "*", "Resource": pattern}})
     )

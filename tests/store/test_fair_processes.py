@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One tenant's flood beside quiet tenants, several processes: judged by the order of claims, not by time.
+"""One tenant's flood and quiet tenants in several processes, judged by the order of claims and not by time.
 
-Every send of a quiet tenant and every claim is noted in a table of the same file, in the same transaction: so the notes
-are in the order in which it happened, whatever process did it.
+Every send of a quiet tenant and every claim is noted in a table of the same file, in the same transaction. So the notes
+have the order of the events of all processes.
 """
 
 import contextlib

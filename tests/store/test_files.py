@@ -21,7 +21,7 @@ from tests.store.processes import Program
 BECOME_NOBODY = "os.setgroups([]); os.setgid(65534); os.setuid(65534)"
 OPEN_AS_NOBODY = f"""
 import os, sqsqlite, tempfile
-with tempfile.TemporaryDirectory() as folder:  # nobody may be unable to read Python's own modules: load them now
+with tempfile.TemporaryDirectory() as folder:  # a user without rights may not read Python's own modules: load them now
     sqsqlite.connect(folder + "/queues.db").close()
 {BECOME_NOBODY}
 try:

@@ -15,7 +15,7 @@ from tests.store.processes import Program
 
 OPEN_AS_NOBODY = """
 import os, sqsqlite, tempfile
-with tempfile.TemporaryDirectory() as folder:  # nobody may be unable to read Python's own modules: load them now
+with tempfile.TemporaryDirectory() as folder:  # a user without rights may not read Python's own modules: load them now
     sqsqlite.connect(folder + "/queues.db").close()
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 try:

@@ -113,7 +113,7 @@ def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
     assert_whole(sqs)
 
 
-def test_fork_beside_a_checkpoint_that_waits_for_its_turn(sqs, queue, monkeypatch):
+def test_fork_during_a_checkpoint_that_waits_for_its_turn(sqs, queue, monkeypatch):
     """The fork waits without a connection: the writer may be waiting for the fork, and the fork for connections."""
     store = sqs._store
     monkeypatch.setattr(checkpoints, "RESTART_ABOVE", 0)

@@ -120,7 +120,7 @@ def test_files_of_long_paths_that_were_waited_for_leave_no_descriptor(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="long paths go by way of it")
-def test_folder_of_a_long_path_that_was_made_anew_has_a_socket(tmp_path):
+def test_recreated_folder_of_a_long_path_has_a_socket(tmp_path):
     folder = tmp_path / ("d" * 200)
     folder.mkdir()
     path = folder / "queues.db"

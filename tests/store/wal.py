@@ -9,10 +9,10 @@ _FRAME_HEADER = 24
 
 
 def count_commits(path: Path) -> int:
-    """Transactions in the log since it last began anew.
+    """The number of transactions in the log since it last restarted.
 
     A frame belongs to the running log when its salt is the header's; the last of a transaction tells the size of the
-    database in pages. The log itself carries no locks, so that reading it disturbs nobody.
+    database in pages. The log itself carries no locks, so that reading it disturbs no process.
     """
     log = Path(f"{path}-wal").read_bytes()
     page_size = struct.unpack_from(">I", log, 8)[0]

@@ -28,7 +28,7 @@ class TimeLimitExceeded(Exception):
 class Signals(Actor):
     """Reads, waits, openings, blocks and SQLAlchemy's transactions, each under a time limit that mostly comes too soon.
 
-    A second thread reads on all the time: what the first one leaves behind must not befall it.
+    A second thread reads all the time, and must not be hit by what the first one leaves behind.
     """
 
     name = "signals"
