@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from sqsqlite.errors import Corrupt, SQSQLiteError
 from sqsqlite.sql import operators as find
 from sqsqlite.sql.operators import LIST_TABLES
@@ -128,7 +130,8 @@ def damage_behind(file: File, error: Exception, snapshot: Connection | None = No
     if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
         return None
     # What a request holds was decoded before: this is what a row holds.
-    why = "a text in it can't be decoded" if isinstance(error, UnicodeError) else _find_damage(file, snapshot)
+    undecodable = isinstance(error, UnicodeError | msgspec.DecodeError)
+    why = "a text in it can't be decoded" if undecodable else _find_damage(file, snapshot)
     if why is None:
         return None
     return Corrupt(

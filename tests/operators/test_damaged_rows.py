@@ -141,3 +141,12 @@ def test_a_value_error_with_a_sound_file_is_not_taken_for_damage(sqs):
 
     with pytest.raises(ValueError, match="not of the file"):
         sqs._store.write(fail)
+
+
+def test_an_attempt_of_a_receive_that_cannot_be_read_is_damage(sqs):
+    fifo = sqs.create_queue("orders.fifo", fifo=True, content_based_deduplication=True)
+    fifo.send("one", group_id="g")
+    fifo.receive(1, attempt_id="once")
+    damage(sqs, "UPDATE sqs_receive_attempts SET leases = '7'")
+    with pytest.raises(errors.Corrupt, match="can't be decoded"):
+        fifo.receive(1, attempt_id="once")
