@@ -48,18 +48,18 @@ class Application:
         return connection
 
     def take_back(self, connection: ApplicationConnection) -> None:
-        """The connection is free again."""
+        """Put a free connection back into the pool."""
         connection.is_block = connection.is_lent = False
         connection.is_put_away = True
         if connection.is_changed:
-            # Opening another one is surer than taking back everything that may have been done to this one.
+            # Opening another one is safer than undoing all that the application may have done to this one.
             self.pool.discard(connection)
         else:
             make_plain(connection)
             self.pool.give_back(connection)
 
     def put_away(self, connection: ApplicationConnection) -> None:
-        """Roll back what is open, leave the turn, take the connection back: once or again."""
+        """Roll back what is open, leave the turn, take the connection back. A second call does no harm."""
         if connection.is_lent and not connection.is_inherited:
             connection.undo()
             self.take_back(connection)
@@ -83,7 +83,7 @@ class Application:
             raise
 
     def _set_up(self, connection: ApplicationConnection, *, query_only: bool) -> None:
-        """Before BEGIN: afterwards SQLite refuses another synchronous level."""
+        """Set the connection up before BEGIN: afterwards SQLite refuses another synchronous level."""
         if connection.is_changed:
             run(connection, f"PRAGMA synchronous = {self._file.synchronous}")
             run(connection, f"PRAGMA busy_timeout = {round(self._file.busy_timeout * 1000)}")
@@ -94,7 +94,7 @@ class Application:
             connection.is_query_only = query_only
 
     def end(self, connection: ApplicationConnection, commit: Callable[[], None]) -> None:
-        """COMMIT by `commit`, leave the turn, wake the waiters."""
+        """Call `commit`, leave the turn, and wake the waiters."""
         tx = connection.transaction
         try:
             with neutral(connection):
@@ -107,7 +107,7 @@ class Application:
             self._transactions.committed(tx)
 
     def over(self, connection: ApplicationConnection) -> None:
-        """The transaction has ended, either way."""
+        """Clean up after a commit or a rollback."""
         tx = connection.transaction
         if tx is not None:
             tx.is_over = True
@@ -115,10 +115,10 @@ class Application:
         self._file.turnstile.leave(connection)
 
     def transaction_of(self, connection: Connection) -> Transaction:
-        """The transaction that a connection of ours has begun.
+        """The transaction that an application connection has begun.
 
         Raises:
-            StoreError: not a connection of this file's `engine`, or not inside a transaction that may write.
+            StoreError: the connection is not from this file's `engine`, or is not inside a transaction that may write.
         """
         if not isinstance(connection, ApplicationConnection) or connection.application is not self:
             raise StoreError(
@@ -133,8 +133,8 @@ class Application:
         return connection.transaction
 
     def connection_of(self, caller: Any) -> ApplicationConnection:
-        """The raw connection under a SQLAlchemy Connection or Session, its transaction begun."""
-        if hasattr(caller, "get_bind"):  # a Session: begins by itself
+        """The raw connection under a SQLAlchemy Connection or Session. Begins its transaction."""
+        if hasattr(caller, "get_bind"):  # a Session, which begins by itself
             caller = caller.connection()
         if hasattr(caller, "in_transaction") and hasattr(caller, "begin") and not caller.in_transaction():
             caller.begin()
@@ -146,14 +146,14 @@ class Application:
 
     @property
     def engine(self) -> "Engine":
-        """Writes: every transaction takes the turn and is BEGIN IMMEDIATE."""
+        """The engine for writes: every transaction takes the turn and is BEGIN IMMEDIATE."""
         if self._engine is None:
             self._engine = self._make_engine(self._begin_immediate)
         return self._engine
 
     @property
     def read_engine(self) -> "Engine":
-        """Reads: one snapshot a transaction; an attempt to write is refused by SQLite."""
+        """The engine for reads: each transaction reads one snapshot. SQLite refuses writes."""
         if self._read_engine is None:
             self._read_engine = self._make_engine(self._begin_reading)
         return self._read_engine
@@ -175,7 +175,7 @@ class Application:
 
     @staticmethod
     def _refuse_autocommit(_: object, options: Mapping[str, Any]) -> None:
-        """SQLAlchemy would begin, by our own event, and never commit."""
+        """Refuse AUTOCOMMIT: our event would begin a transaction that SQLAlchemy never commits."""
         if str(options.get("isolation_level")).upper() == "AUTOCOMMIT":
             raise StoreError(
                 "an AUTOCOMMIT connection has no transaction to send or delete in: take one without"
@@ -183,7 +183,7 @@ class Application:
 
     @staticmethod
     def _forget_dialects_functions(connection: ApplicationConnection, _: object) -> None:
-        """The dialect has added functions of its own: no reason to part with the connection."""
+        """The dialect has added its own functions. They are no reason to discard the connection."""
         connection.is_changed = False
 
     def _begin_immediate(self, connection: "SQLAlchemyConnection") -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connection that an application gets. It cannot end a block, and its cursors end with their transaction.
 
-A statement that was not read to its end keeps its snapshot, and SQLite's locks, for as long as its cursor lives: a loop
-variable is enough. The next BEGIN IMMEDIATE on the connection then fails at once, and the WAL can't begin again.
+A statement that was not read to its end keeps its snapshot, and SQLite's locks, for as long as its cursor lives. A loop
+variable is enough to keep it. The next BEGIN IMMEDIATE on the connection then fails at once, and the WAL can't begin
+again.
 """
 
 from collections.abc import Callable
@@ -17,29 +18,29 @@ from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.neutral import LASTING_METHODS, may_outlive
 from sqsqlite.store.transaction import Transaction
 
-# References to dead cursors are dropped when there are this many more than living ones were.
+# Dead cursors are dropped when the list has this many more cursors than were alive at the last time.
 SIFT_ABOVE = 200
 
 
 class ApplicationCursor(dbapi.Cursor):  # type: ignore[name-defined,misc]
-    """A cursor of the application's."""
+    """A cursor of the application."""
 
     __slots__ = ()
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
-        """The driver's; a statement that may outlive the transaction is noted."""
+        """Execute, and note a statement that may leave a setting on the connection."""
         self.connection.refuse_ended()
         if may_outlive(sql):
             self.connection.is_changed = True
         return dbapi.Cursor.execute(self, sql, parameters)
 
     def executemany(self, sql: str, parameters: Any, /) -> Any:
-        """The driver's."""
+        """Execute once for each set of parameters."""
         self.connection.refuse_ended()
         return super().executemany(sql, parameters)
 
     def executescript(self, script: str, /) -> Any:
-        """Refused in a block: it commits first."""
+        """Execute a script. Refused in a block, because it commits first."""
         self.connection.refuse_in_block("executescript()")
         self.connection.refuse_ended()
         self.connection.is_changed = True
@@ -47,30 +48,31 @@ class ApplicationCursor(dbapi.Cursor):  # type: ignore[name-defined,misc]
 
 
 class EndedCursor(dbapi.Cursor):  # type: ignore[name-defined,misc]
-    """What an `ApplicationCursor` becomes at the end of its transaction.
+    """The class of an `ApplicationCursor` whose transaction has ended. It refuses to read.
 
-    SQLite would go on reading outside it. The class is changed rather than each method asking: fetching costs nothing.
+    SQLite would go on reading outside the transaction. Changing the class costs nothing at each fetch.
     """
 
     __slots__ = ()
 
     def _refuse(self, *_: object) -> NoReturn:
         raise StoreError(
-            "the transaction has ended that this cursor was reading in: read its rows before, by fetchall() for example"
+            "the transaction in which this cursor was reading has ended: read its rows earlier, for example by "
+            "fetchall()"
         )
 
     execute = executemany = executescript = fetchone = fetchmany = fetchall = __next__ = _refuse
 
 
 class Cursors:
-    """The cursors (and open blobs) that one connection gave out, without keeping them alive."""
+    """The cursors and open blobs of one connection. This object does not keep them alive."""
 
     def __init__(self) -> None:
         self._given_out: list[ref[Any]] = []
         self._sift_above = SIFT_ABOVE
 
     def add(self, cursor: Any) -> None:
-        """Note one more."""
+        """Add a cursor or a blob."""
         given_out = self._given_out
         given_out.append(ref(cursor))
         if len(given_out) > self._sift_above:
@@ -78,7 +80,7 @@ class Cursors:
             self._sift_above = len(self._given_out) + SIFT_ABOVE
 
     def end(self) -> None:
-        """Close all of them; once more does no harm."""
+        """Close all of them. A second call does no harm."""
         given_out = self._given_out
         while given_out:
             cursor = given_out[-1]()
@@ -91,30 +93,30 @@ class Cursors:
 
 
 class Owner(Protocol):
-    """Whom a connection asks when its transaction ends: `application.Application`."""
+    """The object that a connection calls when its transaction ends: `application.Application`."""
 
     pool: Pool
 
     def end(self, connection: "ApplicationConnection", commit: Callable[[], None]) -> None:
-        """COMMIT by `commit`, and what follows a commit."""
+        """Call `commit`, and do what follows a commit."""
 
     def over(self, connection: "ApplicationConnection") -> None:
-        """The transaction has ended, either way."""
+        """Clean up after a commit or a rollback."""
 
     def take_back(self, connection: "ApplicationConnection") -> None:
-        """The connection is free again."""
+        """Put a free connection back into the pool."""
 
 
 class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
     """A connection that leaves its turn when its transaction ends, and goes back to its pool when it is closed.
 
     Attributes:
-        thread: where its transaction began.
-        is_block: it was given out by `transaction()`, which alone ends it.
+        thread: the thread in which its transaction began.
+        is_block: `transaction()` gave it out, and alone ends its transaction.
         is_lent: it is out of the pool.
-        is_put_away: it was given back: who still refers to it may not use it.
+        is_put_away: it was given back. Code that still refers to it may not use it.
         is_changed: the application may have left something on it that outlives a transaction.
-        is_query_only: it was last used by `read_engine`. None: an interrupt came while that was set.
+        is_query_only: `read_engine` used it last. None: an interrupt came while this was being set.
     """
 
     application: Owner | None = None
@@ -131,22 +133,22 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         super().__init__(*arguments, **options)
 
     def cursor(self, factory: type = ApplicationCursor) -> Any:
-        """A cursor that ends with the transaction it is used in."""
+        """A cursor that ends with the transaction in which it is used."""
         self._refuse_put_away()
         cursor = super().cursor(factory)
         self._cursors.add(cursor)
         return cursor
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
-        """`cursor().execute`."""
+        """Call `cursor().execute`."""
         return self.cursor().execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Any, /) -> Any:
-        """`cursor().executemany`."""
+        """Call `cursor().executemany`."""
         return self.cursor().executemany(sql, parameters)
 
     def executescript(self, script: str, /) -> Any:
-        """`cursor().executescript`: refused in a block, because it commits first."""
+        """Call `cursor().executescript`. Refused in a block, because it commits first."""
         return self.cursor().executescript(script)
 
     def blobopen(self, *arguments: Any, **options: Any) -> Any:
@@ -154,7 +156,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         return self._open_blob("blobopen", *arguments, **options)
 
     def open_blob(self, *arguments: Any, **options: Any) -> Any:
-        """`blobopen`, as pysqlite3 names it."""
+        """pysqlite3's name for `blobopen`."""
         return self._open_blob("open_blob", *arguments, **options)
 
     def _open_blob(self, name: str, *arguments: Any, **options: Any) -> Any:
@@ -175,7 +177,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
 
     @property
     def autocommit(self) -> Any:
-        """As the driver has it since Python 3.12. Setting it is refused: it would end the transaction, or begin one."""
+        """The driver's attribute since Python 3.12. Setting it is refused: it would end or begin a transaction."""
         return super().autocommit
 
     @autocommit.setter
@@ -185,13 +187,13 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         )
 
     def commit(self) -> None:
-        """COMMIT; afterwards wake the consumers that wait for its messages."""
+        """COMMIT, then wake the consumers that wait for its messages."""
         if not self.is_inherited:
             self.refuse_in_block("commit()")
         self.finish()
 
     def finish(self) -> None:
-        """`commit`, also for `transaction()`."""
+        """Do the work of `commit`, also for `transaction()`."""
         if self.is_inherited:
             raise StoreError(f"the transaction is the parent process's: {TORN}")
         self._cursors.end()
@@ -202,13 +204,13 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
             super().commit()
 
     def rollback(self) -> None:
-        """ROLLBACK: nothing was sent or deleted."""
+        """Roll back: nothing is sent or deleted."""
         if not self.is_inherited:
             self.refuse_in_block("rollback()")
         self.undo()
 
     def undo(self) -> None:
-        """`rollback`, also for `transaction()`; once more does no harm."""
+        """Do the work of `rollback`, also for `transaction()`. A second call does no harm."""
         if self.is_inherited:
             return
         try:
@@ -216,8 +218,8 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
         except dbapi.Error:
             raise
         except BaseException:
-            # A signal handler's. The caller may let the connection go all the same, as SQLAlchemy does; the traceback
-            # would then keep SQLite's lock.
+            # A signal handler raised. The caller may still drop the connection, as SQLAlchemy does. The traceback would
+            # then keep SQLite's lock.
             try:
                 until_done(self._undo)
             finally:
@@ -233,7 +235,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
             except dbapi.Error:
                 if not self.is_changed:
                     raise
-                # The application's authorizer or progress handler may refuse that, too.
+                # The application's authorizer or progress handler may refuse this too.
                 dbapi.Connection.set_authorizer(self, None)
                 dbapi.Connection.set_progress_handler(self, None, 0)
                 super().rollback()
@@ -242,7 +244,7 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
                 self.application.over(self)
 
     def close(self) -> None:
-        """Back to the pool; what was not committed is rolled back."""
+        """Roll back what was not committed, and give the connection back to the pool."""
         if self.application is None:
             super().close()
             return
@@ -272,10 +274,10 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
             )
 
     def refuse_ended(self) -> None:
-        """Raise StoreError if the transaction ended behind our back: each statement would commit by itself from now on.
+        """Raise StoreError if SQLite has ended the transaction: each statement would commit by itself from now on.
 
-        SQLite ends one with an error: a full disk, an interrupt, a progress handler's no, ON CONFLICT ROLLBACK. The
-        application may have caught it.
+        SQLite rolls back after some errors: a full disk, an interrupt, a progress handler that refuses, ON CONFLICT
+        ROLLBACK. The application may have caught the error.
         """
         if self.transaction is not None and not self.in_transaction:
             raise StoreError(
@@ -292,12 +294,12 @@ class ApplicationConnection(dbapi.Connection):  # type: ignore[name-defined,misc
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this process was forked from the one whose connection and transaction these are."""
+        """Whether the connection belongs to the process from which this one was forked."""
         return self.application is not None and self.application.pool.is_torn
 
 
 def _changing(name: str) -> Callable[..., Any]:
-    """The driver's method, which also notes that the connection is not as it was."""
+    """Wrap a method of the driver: it also notes that the connection was changed."""
 
     def method(self: ApplicationConnection, *arguments: Any, **options: Any) -> Any:
         self.is_changed = True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file to oneself: for what must not happen under a process that has it open.
+"""Exclusive access to a file, for work that must not happen while another process has it open.
 
-Copying a whole file while others use it, so that under the copy's name there is always all of it or nothing.
+Copying a whole file while others use it. The copy gets its name only when it is complete.
 """
 
 import errno
@@ -31,7 +31,7 @@ from sqsqlite.store.secrecy import tighten_with_keys
 from sqsqlite.store.translate import BUSY, IOERR, primary_code, translate
 from sqsqlite.store.turns import let_go, turnstile_for
 
-# A process that is just closing the file gets this long, in milliseconds.
+# Milliseconds that a process gets to finish closing the file.
 PATIENCE_MS = 500
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _BESIDE = ("-wal", "-shm", "-journal")  # SQLite's own files next to a database
@@ -45,8 +45,8 @@ def alone(path: Path, busy_timeout: float) -> Iterator[Connection]:
         busy_timeout: seconds to wait for the turn to write.
 
     Raises:
-        FileInUse: another connection has it open, even an idle one.
-        Busy: others kept the turn.
+        FileInUse: another connection has the file open, even an idle one.
+        Busy: other writers kept the turn for the whole busy_timeout.
     """
     folder = Path(f"{path}-sqs")
     make_folder(folder)
@@ -66,7 +66,7 @@ def alone(path: Path, busy_timeout: float) -> Iterator[Connection]:
 
 
 def _exclude(connection: Connection, path: Path) -> None:
-    """In WAL mode every open connection keeps a shared lock on the file: the exclusive one is had only when alone."""
+    """Lock the file exclusively. In WAL mode every open connection keeps a shared lock, which prevents that."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
     try:
         connection.execute("BEGIN EXCLUSIVE")
@@ -90,17 +90,17 @@ def copy_to(
     """Copy the database that `connection` reads: one consistent instant of it, synced, then named `target`.
 
     The copy is one file: its journal mode is DELETE, so it opens from read-only media and needs no `-wal`.
-    A kill half way leaves a `.partial` file and never anything under the target's name.
+    If the process is killed half way, a `.partial` file stays, and the target is untouched.
 
     Args:
-        connection: outside any write transaction. Its writers are not held up; the WAL grows while the copy is made.
-        source: the file that `connection` is open on; its permissions are the copy's, and the copy's owner may write
-            it. With access keys, users who could only read it are left out.
-        replace: take the place of an existing target.
+        connection: outside any write transaction. Writers do not wait; the WAL grows while the copy is made.
+        source: the file that `connection` has open. The copy gets its permissions, and the copy's owner may write it.
+            If the file has access keys, users who could only read it get no rights on the copy.
+        replace: replace an existing target.
         finish: changes the copy before it gets its name.
 
     Returns:
-        Bytes of the copy.
+        The copy's size in bytes.
 
     Raises:
         TargetExists, FileInUse, MissingFolder: see `check_target`.
@@ -114,7 +114,7 @@ def copy_to(
             _copy(connection, partial, finish)
             tighten_with_keys(partial, connection)
         except dbapi.Error as error:
-            # By now SQLite has given the room back that the copy took.
+            # By now SQLite has freed the space that the copy took.
             if primary_code(error) == IOERR and used_up.cannot_grow(partial, _size_bytes(connection)):
                 raise DiskFull(f"{target}: a quota or a limit on the size of files is reached") from error
             raise translate(error, target) from error
@@ -138,12 +138,13 @@ def _kind_of(error: OSError) -> type[StoreError]:
 
 
 def check_target(source: Path, target: Path, *, replace: bool) -> None:
-    """Refuse a target that is not free to be written.
+    """Refuse a target that must not be written.
 
     Raises:
-        MissingFolder, CannotOpen: there can't be a file of this name, or there is something else than a file.
-        TargetExists: there is one, and `replace` is False.
-        FileInUse: it is the source itself, a database that is open or was left with a journal, or such a journal.
+        MissingFolder, CannotOpen: a file of this name is impossible, or the target is no regular file.
+        TargetExists: the target exists, and `replace` is False.
+        FileInUse: the target is the source itself, a database that is open or that a crash left with a journal, or
+            such a journal.
     """
     if not target.parent.is_dir():
         raise MissingFolder(f"{target}: there is no folder {target.parent}")
@@ -165,7 +166,7 @@ def check_target(source: Path, target: Path, *, replace: bool) -> None:
         database = target.name.removesuffix(ending)
         if database not in ("", target.name) and os.path.lexists(target.with_name(database)):
             raise FileInUse(f"{target}: has the name of a file of SQLite's, next to {database}")
-        # SQLite would take it for the new file's own, and put old pages into it.
+        # SQLite would take this file for the copy's own journal or WAL, and put old pages into the copy.
         if os.path.lexists(f"{target}{ending}"):
             raise FileInUse(
                 f"{target}: next to it is {target.name}{ending}, of a database that is open or was killed"
@@ -176,7 +177,7 @@ def _lay(partial: Path, mode: int) -> None:
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         if os.name == "posix":
-            os.fchmod(descriptor, mode)  # the umask has taken some of it, the group's right to write perhaps
+            os.fchmod(descriptor, mode)  # the umask may have removed a right, such as the group's to write
     finally:
         os.close(descriptor)
 
@@ -184,9 +185,9 @@ def _lay(partial: Path, mode: int) -> None:
 def _copy(connection: Connection, partial: Path, finish: Callable[[Connection], None] | None) -> None:
     copy = dbapi.connect(uri(partial, "rw"), uri=True, isolation_level=None)
     try:
-        # It has no reader and, until it is renamed, no name: neither a journal nor a sync is of use before the end.
+        # Until it is renamed, no other process uses the copy: a journal or a sync would be useless before the end.
         copy.execute("PRAGMA synchronous = OFF").fetchall()
-        # All pages in one step: step by step, each commit of a writer would make it begin again.
+        # All pages in one step: between several steps, each commit of a writer would start the copy again.
         connection.backup(copy, pages=-1)
         mode = copy.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
         assert mode == "delete", mode
@@ -204,7 +205,7 @@ def _size_bytes(connection: Connection) -> int:
 
 
 def _sync(partial: Path) -> int:
-    """By an ordinary file call: this process has it open no longer."""
+    """Sync by an ordinary file call, because SQLite has closed the copy in this process."""
     descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -218,7 +219,7 @@ def _publish(partial: Path, target: Path, *, replace: bool) -> None:
         os.replace(partial, target)
         return
     try:
-        # A link, unlike a rename, never takes the place of a file that another process made meanwhile.
+        # Unlike a rename, a link never replaces a file that another process has made meanwhile.
         os.link(partial, target)
     except FileExistsError as error:
         raise TargetExists(f"{target}: exists already") from error
@@ -228,7 +229,7 @@ def _publish(partial: Path, target: Path, *, replace: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # no such thing there
+    if os.name == "nt":  # Windows cannot sync a folder
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder FILE-sqs next to a database: lock files, wake-up sockets, the ballast. Deleting it loses no message.
 
-The folder above may be open to others, as /tmp is. So each file found here is checked before it is used: a link would
-lead to another file of this user's, and a stranger's lock file would keep writers waiting for the stranger. A file that
-must be writable when the process may open no more stays open (`KeptFile`).
+Other users may be able to write the parent folder, as in /tmp. So each file is checked before use: a link could lead to
+another file of this user, and with a lock file of another user that user could keep writers waiting. A file that must
+be writable even when no descriptor is left stays open (`KeptFile`).
 """
 
 import contextlib
@@ -19,24 +19,24 @@ from sqsqlite.errors import CannotOpen, DiskFull, ReadOnlyFile
 from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.used_up import NO_LINK, OUT_OF_ROOM, refuse_used_up
 
-# What everybody opens who writes the database.
+# Every process that writes the database opens these.
 _FILES = ("waiting-room", "turn", "ballast")
-# Seconds within which a user who makes one of them has given it the rights of the database, and between two looks.
+# Seconds for a user who makes one of them to give it the rights of the database. And seconds between two looks.
 PATIENCE = 0.5
 LOOK_AGAIN = 0.005
-# Names are looked up in the folder that was examined, not in one that takes its place. Windows can't do that.
+# Whether names can be looked up in the examined folder itself, not in one that replaces it. Windows can't do that.
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd
 
 
 def make_folder(folder: Path) -> None:
     """Make the folder and the files in it that are missing.
 
-    They get the rights of the database, as SQLite's WAL does: a user who may write the one may write the others.
+    They get the rights of the database, as SQLite's WAL does: all users who may write the database may write them.
 
     Raises:
-        ReadOnlyFile: it cannot be made, or another user made it and keeps this one out.
-        CannotOpen: the folder or one of its files is not to be trusted: see `open_beside`.
-        DiskFull: there is no room for it.
+        ReadOnlyFile: the folder cannot be made, or another user made it and refuses access.
+        CannotOpen: the folder or one of its files can't be trusted: see `open_beside`.
+        DiskFull: the disk has no room for it.
     """
     until = time.monotonic() + PATIENCE
     while True:
@@ -64,14 +64,14 @@ def _make_all(folder: Path) -> None:
 
 
 def open_beside(path: Path, flags: int) -> int:
-    """Open a file of the folder FILE-sqs, made if it is missing. The caller closes the descriptor.
+    """Open a file of the folder FILE-sqs. Make it if it is missing. The caller closes the descriptor.
 
     Args:
         flags: of `os.open`: O_WRONLY or O_RDWR.
 
     Raises:
-        CannotOpen: the folder or the file is a link, or something else than a folder and a file; or it belongs to
-            neither root, this user nor the database's owner. A group that may write the database is trusted, too.
+        CannotOpen: the folder or the file is a link or of another kind, or its owner is not root, this user or the
+            database's owner. A group that may write the database is trusted too.
         OSError: the system does not open it.
     """
     like = _database(path.parent).stat()
@@ -89,8 +89,8 @@ def open_beside(path: Path, flags: int) -> int:
 def share_socket(path: Path) -> None:
     """Let the users who may write the database send to a socket that this process has bound in the folder FILE-sqs.
 
-    Only where the system has descriptors that name a file without opening it (Linux): by its path, the owner of the
-    folder could put another file in its place meanwhile.
+    Works only on Linux, where a descriptor can name a file without opening it. A path would not do: the owner of the
+    folder could replace the file meanwhile.
 
     Raises:
         OSError: the socket is gone, or the system refuses.
@@ -143,7 +143,7 @@ def _require_rights(path: Path, folder: Path, rights: int, what: str) -> None:
 
 def _make_folder(folder: Path, like: os.stat_result) -> None:
     mode = stat.S_IMODE(like.st_mode)
-    # To look into a folder takes the third bit: for each who may read.
+    # Looking into a folder needs the execute bit: set it wherever the read bit is set.
     mode |= (mode & 0o444) >> 2
     try:
         folder.mkdir(mode)
@@ -156,7 +156,7 @@ def _make_folder(folder: Path, like: os.stat_result) -> None:
 
 
 def _make_file(path: Path, at: int | None, like: os.stat_result) -> None:
-    """Make a missing file. An existing one stays closed: closing it again would drop the locks on it."""
+    """Make a missing file. Do not open an existing one: closing it again would drop the locks on it."""
     name = _name(path, at)
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)
@@ -177,7 +177,7 @@ def _make_file(path: Path, at: int | None, like: os.stat_result) -> None:
 
 @contextmanager
 def _opened(folder: Path, like: os.stat_result) -> Iterator[int | None]:
-    """The folder's descriptor; None where names can't be looked up in one."""
+    """The folder's descriptor. None: the system can't look up names in a descriptor."""
     if not _BY_DESCRIPTOR:
         _refuse_foreign(folder, os.lstat(folder), like, is_folder=True)
         yield None
@@ -195,15 +195,15 @@ def _name(path: Path, at: int | None) -> str | Path:
 
 
 def _give(made_here: int | str, like: os.stat_result, mode: int) -> None:
-    """Give what this process has just made the rights and the group of the database, and its owner under root.
+    """Give a new file or folder the rights and the group of the database. Under root also its owner.
 
-    A folder made in one that hands its group down goes on doing so, for what other users of the group make there.
+    If the parent folder passes its group on to new files, a new folder does so too.
     """
     made = os.stat(made_here)
     if os.geteuid() == 0:
         os.chown(made_here, like.st_uid, like.st_gid)
     elif made.st_gid != like.st_gid:
-        # Without belonging to that group, this user's own one stays, as for the WAL.
+        # A user outside that group can't set it. Their own group stays, as for the WAL.
         with contextlib.suppress(PermissionError):
             os.chown(made_here, -1, like.st_gid)
     mode |= made.st_mode & stat.S_ISGID
@@ -214,9 +214,9 @@ def _give(made_here: int | str, like: os.stat_result, mode: int) -> None:
 def _refuse_foreign(
     path: Path, found: os.stat_result, like: os.stat_result, *, is_folder: bool = False
 ) -> None:
-    """Raise CannotOpen for what `open_beside` does not trust.
+    """Raise CannotOpen for a file or folder that `open_beside` does not trust.
 
-    A file with a second name is as bad as a link: it may be any file of its owner's.
+    A file with a second name is as bad as a link: it may be any file of its owner.
     """
     folder = path if is_folder else path.parent
     is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
@@ -238,10 +238,10 @@ def _refuse_foreign(
 
 
 class KeptFile:
-    """A file next to the database. No locks may be held on it: closing one descriptor drops those of all.
+    """A file next to the database. It must carry no locks: closing one descriptor drops the locks of all.
 
-    After a fork the child uses the descriptor too: nothing depends on its offset. It is closed when the object goes, at
-    the latest.
+    After a fork the child uses the descriptor too, because nothing depends on its offset. The descriptor is closed
+    with the object at the latest.
     """
 
     def __init__(self, path: Path) -> None:
@@ -251,10 +251,10 @@ class KeptFile:
         weakref.finalize(self, _close, self._kept).atexit = False
 
     def descriptor(self) -> int:
-        """To write the file that has the name now: opened anew if that is another one than before.
+        """A descriptor to write the file that has the name now. Opens it again if the file was replaced.
 
         Raises:
-            OSError: it cannot be opened.
+            OSError: the file cannot be opened.
         """
         if self._kept:
             descriptor, identity = self._kept[0]
@@ -267,12 +267,12 @@ class KeptFile:
         return descriptor
 
     def close(self) -> None:
-        """Keep it no more. Using it again opens it again."""
+        """Close the file. The next use opens it again."""
         _close(self._kept)
 
 
 def _close(kept: list[tuple[int, tuple[int, int]]]) -> None:
-    """Close what is kept, unless the program has closed it: by now the number may be another file's."""
+    """Close the kept descriptor, unless the program has closed it: the number may name another file by now."""
     while kept:
         descriptor, identity = kept.pop()
         if _identity_behind(descriptor) == identity:
@@ -284,7 +284,7 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
 
 
 def _identity_behind(descriptor: int) -> tuple[int, int] | None:
-    """None: it is closed."""
+    """The file behind a descriptor. None: the descriptor is closed."""
     try:
         return _identity(os.fstat(descriptor))
     except OSError:

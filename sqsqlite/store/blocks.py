@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn a thread's transaction is where several tasks share the thread.
+"""The caller's own transactions: `with sqs.transaction()`, and the operations that join one.
 
-Transactions of the caller's: `with sqs.transaction()`, and what joins one.
+Several tasks may share a thread. Only the task that began a transaction may use it.
 """
 
 import contextlib
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def current_task() -> Any:
-    """The task that this thread is running now: asyncio's or trio's. None outside of tasks.
+    """The task that this thread is running now, in asyncio or trio. None outside of tasks.
 
-    Neither library is imported for it: a program with a running task has done so.
+    It imports neither library: a program with a running task has imported one.
     """
     asyncio = sys.modules.get("asyncio")
-    # Not there yet while another thread is importing it.
+    # Missing while another thread is still importing the module.
     running_loop = getattr(asyncio, "_get_running_loop", None)
     if asyncio is not None and running_loop is not None and running_loop() is not None:
         return asyncio.current_task()
@@ -41,11 +41,12 @@ def current_task() -> Any:
 
 
 def held_by(owner: Any) -> TransactionInProgress:
-    """The error for a call from anywhere else on the thread than the task that is in a block."""
+    """The error for a call on the thread of a block that does not come from the task in the block."""
     name = owner.get_name() if hasattr(owner, "get_name") else owner.name
     return TransactionInProgress(
         f"task {name!r} is inside `with sqs.transaction()` on this thread, and this call is not that task's. Do not "
-        "await inside the block, or call from another thread, which waits for its end: by asyncio.to_thread, say"
+        "await inside the block, or call from another thread, which waits for its end: for example by "
+        "asyncio.to_thread"
     )
 
 
@@ -53,7 +54,7 @@ R = TypeVar("R")
 
 
 class Blocks:
-    """The transaction that each thread is in by `transaction()`."""
+    """The transactions of `transaction()`, one for each thread."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -61,10 +62,10 @@ class Blocks:
 
     @property
     def current(self) -> Transaction | None:
-        """The transaction this thread is in, if it is.
+        """This thread's transaction, if it has one.
 
         Raises:
-            TransactionInProgress: another task of this thread is in it.
+            TransactionInProgress: the transaction belongs to another task of this thread.
         """
         found: Transaction | None = getattr(self._thread, "transaction", None)
         if found is None or found.is_over:
@@ -75,12 +76,12 @@ class Blocks:
 
     @property
     def readable(self) -> Transaction | None:
-        """The same to read in: None where another task is in it."""
+        """This thread's transaction, to read in it. None also if it belongs to another task."""
         found: Transaction | None = getattr(self._thread, "transaction", None)
         return None if found is None or found.is_over or self._is_another_tasks() else found
 
     def _is_another_tasks(self) -> bool:
-        """Whether a task began the transaction, and this is not that task. Begun outside tasks, it is the thread's."""
+        """Whether another task began the transaction. One that began outside of tasks belongs to the whole thread."""
         owner = self._thread.owner
         return owner is not None and owner is not current_task()
 
@@ -121,7 +122,7 @@ class Blocks:
             )
 
     def join(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
-        """In a transaction of the caller's: all of the operation or nothing of it, and the counts right behind."""
+        """Run an operation in the caller's transaction, completely or not at all, and then write its counts."""
         tx.connection.refuse_ended()
         with neutral(tx.connection):
             return self._run_joined(tx, operation, arguments)
@@ -147,15 +148,15 @@ class Blocks:
         return result
 
     def after_fork_in_child(self) -> None:
-        """Open transactions stayed in the parent."""
+        """Forget the open transactions, which stay in the parent."""
         self._thread = threading.local()
 
 
 def _take_back(tx: Transaction) -> None:
-    """Undo the operation at hand.
+    """Undo the current operation.
 
-    A statement that a signal handler cut short lasts as long as the traceback, and SQLite refuses the RELEASE
-    meanwhile. Then the savepoint stays until the transaction ends: the caller must hear of what the handler raised.
+    A statement that a signal handler interrupted lives as long as the traceback, and SQLite refuses the RELEASE
+    meanwhile. Then the savepoint stays until the transaction ends, so that the caller gets the handler's exception.
     """
     tx.execute("ROLLBACK TO sqs_operation")
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copying the WAL into the file, and beginning it again.
 
-Before and between transactions: are the file and its WAL still there, and is there room for the WAL to grow?
+It also checks, before and between transactions, that the file and its WAL still exist, and that the WAL can grow.
 """
 
 import enum
@@ -14,17 +14,18 @@ from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.file import File
 from sqsqlite.store.translate import CORRUPT, IOERR, primary_code
 
-# Bytes in the WAL above which a RESTART checkpoint under the turn makes the WAL begin again.
+# Above this many bytes in the WAL, a RESTART checkpoint under the turn makes the WAL begin again.
 RESTART_ABOVE = 4 * 1024 * 1024
-# Milliseconds that it waits for readers of the old WAL: all writers wait with it. And when the disk is full otherwise.
+# Milliseconds that it waits for readers of the old WAL. All writers wait with it.
 RESTART_PATIENCE_MS = 5
+# The same where only a new beginning of the WAL can make room on a full disk.
 FULL_PATIENCE_MS = 100
-# Seconds between two looks at whether another checkpoint has ended.
+# Seconds between two tests whether another checkpoint has ended.
 ANOTHER_CHECKPOINT_EVERY = 0.001
 
 
 class Wal(enum.Enum):
-    """What became of an attempt to copy the WAL into the file and to begin it again."""
+    """The result of an attempt to copy the WAL into the file and to begin it again."""
 
     BEGUN = "begun again"
     KEPT = "kept by a reader"
@@ -35,8 +36,9 @@ def begin_wal_again(file: File, mode: str, patience_ms: int = RESTART_PATIENCE_M
     """Copy the WAL into the file and begin it again. The caller holds the turn.
 
     Args:
-        mode: "RESTART": in the space it has; "TRUNCATE": give that space back to the disk.
-        patience_ms: to wait for readers; ten times as long for another checkpoint, which ends by itself.
+        mode: "RESTART": use the WAL's space again. "TRUNCATE": give the space back to the disk.
+        patience_ms: how long to wait for readers. It waits ten times as long for another checkpoint, which ends by
+            itself.
     """
     deadline = time.monotonic() + patience_ms / 100
     with file.watchers.lent() as connection:
@@ -44,21 +46,21 @@ def begin_wal_again(file: File, mode: str, patience_ms: int = RESTART_PATIENCE_M
             try:
                 busy, frames = _restart(file, connection, mode, patience_ms)
             except dbapi.Error:
-                return Wal.NO_ROOM  # or another failure, which the transaction at hand then meets itself
+                return Wal.NO_ROOM  # or another failure, which the current transaction then meets itself
             if not busy:
                 return Wal.BEGUN
-            # No count of frames: it did not even begin, for another connection is at it.
+            # Without a count of frames, it did not begin: another connection runs a checkpoint.
             if frames >= 0 or time.monotonic() > deadline:
                 return Wal.KEPT
             time.sleep(ANOTHER_CHECKPOINT_EVERY)
 
 
 def checkpoint(file: File) -> None:
-    """Copy the WAL into the file, off the writers' path; above the limit make it begin again, under the turn."""
-    file.writers.check_identity()  # a deleted WAL is not copied over what others have written since
+    """Copy the WAL into the file without holding writers up. If the WAL is long, begin it again under the turn."""
+    file.writers.check_identity()  # a deleted WAL must not overwrite what others have written since
     with file.watchers.lent() as connection:
         if file.writers.are_cut(connection, connection):
-            return  # a hole is not copied into the file; the next to write looks again, with the write lock
+            return  # never copy a hole into the file; the next writer looks again, with the write lock
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         try:
             wal_bytes = os.stat(f"{file.path}-wal").st_size
@@ -66,8 +68,8 @@ def checkpoint(file: File) -> None:
             return
         if wal_bytes <= RESTART_ABOVE or not _wal_is_long(connection):
             return
-    # The turn first, then the connection: a fork waits for connections at work, and the thread that has the turn may be
-    # waiting for the fork.
+    # Take the turn first, then the connection: a fork waits for connections in use, and the thread that has the turn
+    # may be waiting for the fork.
     with file.turnstile.taken(file.busy_timeout), file.watchers.lent() as connection:
         _restart(file, connection)
 
@@ -75,9 +77,9 @@ def checkpoint(file: File) -> None:
 def _restart(
     file: File, connection: Connection, mode: str = "RESTART", patience_ms: int = RESTART_PATIENCE_MS
 ) -> tuple[bool, int]:
-    """Whether a reader or writer was in the way, and frames in the WAL: -1 if the checkpoint didn't begin.
+    """Whether a reader or writer prevented it, and the frames in the WAL: -1 if the checkpoint did not begin.
 
-    A reader that stays, such as a dump into a slow pipe, makes the WAL longer, and no writer waits for it.
+    A long reader, such as a dump into a slow pipe, makes the WAL longer, but no writer waits for it.
     """
     connection.execute(f"PRAGMA busy_timeout = {patience_ms}").fetchall()
     try:
@@ -88,20 +90,20 @@ def _restart(
 
 
 def _wal_is_long(connection: Connection) -> bool:
-    """The file keeps its size when the WAL begins again: its frames tell how much is in use."""
+    """Whether the used part is long. The WAL's size does not tell: the file keeps it when the WAL begins again."""
     page_size = connection.execute("PRAGMA page_size").fetchone()[0]
     frames = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
     return bool(frames * page_size > RESTART_ABOVE)
 
 
 def require_growth(file: File, connection: Connection) -> None:
-    """Before a transaction of `connection`: see that the WAL can grow, and be copied into the file all the same.
+    """Check before a transaction of `connection` that the WAL can grow, and can still be copied into the file.
 
     The caller holds the turn.
 
     Raises:
-        CannotOpen: the file or its WAL was deleted, replaced or cut off: what is sent would be gone with the process.
-        DiskFull: a reader keeps the WAL from beginning again, and what is free is needed to copy it.
+        CannotOpen: the file or its WAL was deleted, replaced or cut off: new messages would be lost with the process.
+        DiskFull: a reader keeps the WAL from beginning again, and copying the WAL needs all of the free space.
     """
     file.writers.check_identity()
     if file.writers.are_cut(connection, connection):
@@ -116,7 +118,7 @@ def require_growth(file: File, connection: Connection) -> None:
         elif outcome is Wal.KEPT:
             raise headroom.kept_by_reader(connection)
         else:
-            # Another program has taken the room: SQLite may still find some inside the WAL.
+            # Another program has filled the disk. SQLite may still find space inside the WAL.
             return
     if outcome is Wal.BEGUN:
         headroom.wal_began_again()
@@ -125,10 +127,10 @@ def require_growth(file: File, connection: Connection) -> None:
 
 
 def _refuse_cut(file: File, connection: Connection) -> None:
-    """Another program may have written between two parts of the look: look again, with the write lock.
+    """Look again, with the write lock: another program may have written between two parts of the first look.
 
     Raises:
-        CannotOpen: the file or its WAL was cut off all the same.
+        CannotOpen: the file or its WAL was cut off.
     """
     is_cut, cause = True, None
     try:
@@ -148,15 +150,15 @@ def _refuse_cut(file: File, connection: Connection) -> None:
 
 
 def make_room(file: File, *, first: bool) -> bool:
-    """The disk is full: let the WAL begin again in the space it has, with some of the ballast if need be.
+    """Make room on a full disk: begin the WAL again in its own space, and give up some of the ballast if necessary.
 
     The caller holds the turn.
 
     Args:
-        first: not tried yet for the transaction at hand.
+        first: whether this is the first attempt for the current transaction.
 
     Returns:
-        Whether trying once more makes sense.
+        Whether the transaction should be tried again.
     """
     if first and begin_wal_again(file, "RESTART", FULL_PATIENCE_MS) is Wal.BEGUN:
         return True

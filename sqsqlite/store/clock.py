@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One clock for a whole file: integer milliseconds since 1970 UTC, injected, and deaf to steps of the wall clock.
+"""One clock for a whole file: integer milliseconds since 1970 UTC, injected. It ignores steps of the wall clock.
 
-At the first open after a boot the clock goes to wall time. The time that it passes over there (the machine was off, a
-virtual machine was paused, the wall clock was set late) does not age a message: else one boot could make a whole
-backlog expire. So the file keeps these jumps, and a message expires once the clock has counted its retention without
-them.
+At the first open after a boot the clock jumps to wall time. The jump (the machine was off, a virtual machine was
+paused, the wall clock was set late) does not age a message: otherwise one boot could make a whole backlog expire. So
+the file keeps the jumps, and a message expires when the clock has counted its retention without them.
 """
 
 import json
@@ -24,7 +23,7 @@ _TIME_NAMESPACE = Path("/proc/self/timens_offsets")
 
 
 class Waitable(Protocol):
-    """What a clock waits for: a `threading.Event` or anything like it."""
+    """An event that a clock waits for: a `threading.Event` or anything like it."""
 
     def is_set(self) -> bool: ...
     def set(self) -> None: ...
@@ -32,7 +31,7 @@ class Waitable(Protocol):
 
 
 class Clock(Protocol):
-    """What the store asks of a clock. Tests bring `ManualClock`; everything else runs on `FileClock`."""
+    """The methods of a clock. Tests use `ManualClock`, everything else `FileClock`."""
 
     def now_ms(self) -> int:
         """The present instant, in milliseconds since 1970 UTC."""
@@ -42,7 +41,7 @@ class Clock(Protocol):
 
 
 class WallClock:
-    """The machine's wall clock: for systems without a boot-time clock, and before a file was read."""
+    """The machine's wall clock, for systems without a boot-time clock and before a file has been read."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -52,22 +51,22 @@ class WallClock:
 
 
 def boot_ns() -> int:
-    """Nanoseconds since the machine's boot; only where there is a boot-time clock.
+    """Nanoseconds since the machine's boot. Call it only where there is a boot-time clock.
 
     A container may have a boot-time clock of its own (a time namespace). The machine is the same, so the file's clock
-    counts without that.
+    ignores that.
     """
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - _namespace_ns()
 
 
 def _namespace_ns() -> int:
-    """By how much this process's boot-time clock is ahead of the machine's."""
+    """How far this process's boot-time clock is ahead of the machine's."""
     try:
         lines = _TIME_NAMESPACE.read_text().splitlines()
     except OSError as error:
         refuse_handlers(error)
         refuse_used_up(error)
-        return 0  # no Linux, or one before 5.6
+        return 0  # another system, or Linux before 5.6
     for line in lines:
         name, seconds, nanoseconds = line.split()
         if name == "boottime":
@@ -76,11 +75,11 @@ def _namespace_ns() -> int:
 
 
 class FileClock:
-    """Boot-time clock plus an offset that stands in the file, so every process on the machine shows the same instant.
+    """The boot-time clock plus an offset from the file, so every process on the machine sees the same instant.
 
-    A step of the wall clock while the machine is up (an operator, NTP) would free every lease early or freeze it;
-    the boot-time clock knows no steps and goes on through suspend. The offset is set anew at the first open after a
-    boot (see `store/meta.py`).
+    A step of the wall clock while the machine is up (an operator, NTP) would end every lease early or freeze it.
+    The boot-time clock has no steps and goes on during suspend. The first open after a boot sets a new offset
+    (see `store/meta.py`).
     """
 
     def __init__(self, offset_ms: int) -> None:
@@ -93,7 +92,7 @@ class FileClock:
         return event.wait(max(0, until_ms - self.now_ms()) / 1000)
 
     def behind_ms(self) -> int:
-        """By how much the wall clock is ahead: it was set, or a virtual machine was paused, since the boot."""
+        """How far the wall clock is ahead because it was set, or a virtual machine was paused, since the boot."""
         return time.time_ns() // 1_000_000 - self.now_ms()
 
 
@@ -148,10 +147,10 @@ class ManualClock:
             waiting.event.set()
 
     def _move_to(self, now_ms: int) -> "list[_Waiting]":
-        """Show another instant. Gives the threads whose instant has come, for the caller to wake outside the lock."""
+        """Show another instant. Returns the threads whose instant has come: the caller wakes them outside the lock."""
         self._now_ms = now_ms
         due = [waiting for waiting in self._waiting if waiting.until_ms <= now_ms]
-        # They wait no more from here on: `until_waiting` must not take one for asleep that has yet to wake.
+        # From here on they do not count as waiting: `until_waiting` must not count a thread that is about to wake.
         for waiting in due:
             self._waiting.remove(waiting)
         return due
@@ -161,7 +160,7 @@ class ManualClock:
 
         Raises:
             TimeoutError: nothing moved the clock or set the event for `patience` seconds of real time. Not in our own
-                threads: upkeep waits for as long as its move task does.
+                threads: upkeep waits as long as its move task does.
         """
         waiting = _Waiting(event, until_ms, threading.current_thread())
         due: list[_Waiting] = []
@@ -192,13 +191,13 @@ class ManualClock:
         able = {
             thread
             for thread in threading.enumerate()
-            # One that the interpreter did not start is a tool's: pytest-xdist has one in each worker.
+            # A thread that the interpreter did not start belongs to a tool: pytest-xdist has one in each worker.
             if not (_is_ours(thread) or thread.name.startswith("Dummy-"))
         }
         return able <= asleep and threading.current_thread() in able
 
     def until_waiting(self, count: int = 1, timeout: float = 10.0) -> None:
-        """Block (real time) until `count` threads wait on this clock: how a test knows that a long poll sleeps."""
+        """Block (in real time) until `count` threads wait on this clock, so a test knows that a long poll sleeps."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._waiting) >= count, timeout):
                 raise TimeoutError(f"{len(self._waiting)} of {count} waiters after {timeout} s")
@@ -208,17 +207,17 @@ def _is_ours(thread: threading.Thread) -> bool:
     return thread.name.startswith(OWN_THREADS)
 
 
-# Jumps kept at most: a laptop that boots four times a day makes as many within the longest retention. Each costs a
-# receive some 50 ns for as long as it is within the queue's retention.
+# The most jumps that the file keeps. A laptop that boots four times a day makes this many within the longest
+# retention. Each costs a receive about 50 ns while it is within the queue's retention.
 MOST_JUMPS = 64
 _LONGEST_RETENTION_SECONDS = SQS.message_retention_period_seconds.high
 
 
 class Jump(NamedTuple):
-    """One jump: the clock showed `at_ms - length_ms` or less, and next `at_ms`.
+    """One jump: the clock showed `at_ms - length_ms` or less, and then `at_ms`.
 
     Attributes:
-        at_ms: where it ended, milliseconds since 1970 UTC.
+        at_ms: the instant at which it ended, in milliseconds since 1970 UTC.
         length_ms: more than 0.
     """
 
@@ -234,8 +233,8 @@ class Jumps(NamedTuple):
     def expired_at(self, retention_seconds: int, now_ms: int) -> int:
         """Messages sent at or before this instant are beyond the retention.
 
-        Exact for messages sent before, between and after jumps. One whose time of sending is within a jump, which
-        happens because the file knows the last instant before it only by the minute, counts as sent at its end.
+        Exact for messages sent before, between and after jumps. A message may seem to be sent within a jump, because
+        the file knows the last instant before a jump only to the minute. It counts as sent at the end of the jump.
         """
         expired_at = now_ms - retention_seconds * 1000
         for at_ms, length_ms in self.newest_first:
@@ -253,9 +252,9 @@ class Jumps(NamedTuple):
         return counted_from + retention_seconds * 1000
 
     def steps(self, now_ms: int) -> list[tuple[int, int]]:
-        """For SQL, which computes `expired_at` of many queues: `(above_ms, length_ms)`.
+        """Pairs of `(above_ms, length_ms)` for SQL that computes `expired_at` of many queues.
 
-        The end of a retention longer than `above_ms` milliseconds is earlier by `length_ms` than it would be.
+        For a retention longer than `above_ms` milliseconds, `expired_at` is `length_ms` earlier.
         """
         found = []
         counted_ms = now_ms
@@ -265,9 +264,9 @@ class Jumps(NamedTuple):
         return found
 
     def after(self, last_at: int, now_ms: int) -> "Jumps":
-        """With a jump from `last_at` to `now_ms`, and without the jumps that no message is older than.
+        """These jumps and one from `last_at` to `now_ms`, without the jumps before the oldest possible message.
 
-        Where there are too many, the two oldest become one: a message sent between them may stay longer than its
+        If there are too many, the two oldest become one: a message sent between them may stay longer than its
         retention, never shorter.
         """
         jumps = self.newest_first
@@ -288,10 +287,10 @@ class Jumps(NamedTuple):
         return Jumps(tuple(kept))
 
     def to_bytes(self) -> bytes:
-        """As it stands in the file."""
+        """The bytes that the file stores."""
         return json.dumps(self.newest_first).encode()
 
     @staticmethod
     def from_bytes(stored: bytes | None) -> "Jumps":
-        """From what `to_bytes` made; none where nothing was stored."""
+        """Read what `to_bytes` made. Empty if nothing was stored."""
         return Jumps(tuple(Jump(*pair) for pair in json.loads(stored or b"[]")))

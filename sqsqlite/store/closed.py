@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a file without opening it as a store: checks, plans of an upgrade, restores.
 
-A backup stays as it is, one file in a folder that may be read-only, and files that `connect` refuses can be read.
+A backup stays unchanged: one file, in a folder that may be read-only. Files that `connect` refuses can be read too.
 """
 
 import os
@@ -20,14 +20,14 @@ def reading(path: str | os.PathLike[str], *, keep_wal: bool = False) -> Iterator
     """A connection that only reads a file of queues, of any schema version.
 
     Args:
-        keep_wal: leave a WAL as it was found, and a `-shm` next to it. Otherwise the last connection to a file that
-            this user may write moves it into the file, as always.
+        keep_wal: leave the WAL unchanged, with a `-shm` next to it. Otherwise, if this user may write the file, its
+            last connection moves the WAL into the file, as always.
 
     Raises:
         CannotOpen: the file does not exist, is empty, or the system refuses to open it.
         ReadOnlyFile: the file is in WAL mode, and this user may not write the folder, which that mode needs.
-        NotAdopted: a SQLite database without queues.
-        NotADatabase, Corrupt: see `errors`.
+        NotAdopted: the file is a SQLite database without queues.
+        NotADatabase, Corrupt: the file is not a SQLite database, or is damaged.
         ValueError: `path` can't be a path.
     """
     path = create.resolved(path)

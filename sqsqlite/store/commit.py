@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Group commit: operations that arrive while a commit is syncing share the next one.
 
-The first thread to arrive leads: it takes the turn, runs its own operation and those of the threads that came into the
+The first thread to arrive leads. It takes the turn, runs its own operation and those of the threads that joined the
 line meanwhile in one transaction, commits, and only then answers them. One of the threads that arrived during the
-commit leads next. A thread that is alone pays no hop and no linger: it always leads, and no timer is involved.
+commit leads next. A thread that is alone always leads. It waits for no other thread and no timer.
 """
 
 import threading
@@ -20,12 +20,12 @@ from sqsqlite.store.transaction import Transaction
 from sqsqlite.store.transactions import Transactions
 from sqsqlite.store.translate import BUSY, commit_error, is_full, primary_code, translate
 
-# A full disk is given room once by a fresh WAL, then by each piece of the ballast.
+# On a full disk, beginning the WAL again makes room once, and then each piece of the ballast does.
 LAST_TRY = 1 + BALLAST_PIECES
 
 
 class GroupCommit:
-    """All write operations of one store go through here, except those in a transaction of the caller's."""
+    """Runs all write operations of one store, except those in the caller's own transaction."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -33,10 +33,10 @@ class GroupCommit:
         self._line = Line(transactions.file)
 
     def run(self, entry: Entry) -> None:
-        """Give the entry its outcome, in a transaction that is committed (and synced, by the level) by then.
+        """Give the entry its outcome. Its transaction has been committed by then, and synced if the level says so.
 
         Raises:
-            Busy: other threads led for all of busy_timeout; nothing was done.
+            Busy: other threads led for the whole busy_timeout. Nothing was done.
         """
         try:
             if self._line.leads(entry):
@@ -58,9 +58,9 @@ class GroupCommit:
         """Run a group and commit it. Each entry ends with a result or an error, unless an interrupt ends it all.
 
         Args:
-            leader: holds the turn and the connection meanwhile.
-            group: empty: the leader and all who wait behind it.
-            timeout: seconds to wait for SQLite's own lock; None: the leader does not have the turn yet.
+            leader: the entry that holds the turn and the connection meanwhile.
+            group: empty: the leader and all entries that wait behind it.
+            timeout: seconds to wait for SQLite's own lock. None: the leader does not have the turn yet.
             tries: how many times room was made on a full disk.
         """
         file = self._file
@@ -75,7 +75,7 @@ class GroupCommit:
             leader.committed += (self._attempt(leader, group, timeout),)
         except (dbapi.Error, StoreError) as error:
             if leader.connection is not None:
-                # Closed, not reused: whatever the failed transaction still held is rolled back with it.
+                # Closing the connection rolls back what the failed transaction still held.
                 file.writers.discard(leader.connection)
                 leader.connection = None
             self._try_again(leader, group or leader.group or (leader,), timeout, error, tries)
@@ -86,22 +86,22 @@ class GroupCommit:
                 self._empty_wal_for(leader, group or leader.group or (leader,), timeout)
 
     def _patience(self, leader: Entry) -> float:
-        """What is left of busy_timeout after a wait in the line."""
+        """The rest of busy_timeout after a wait in the line, in seconds."""
         return max(0.0, self._file.busy_timeout - (time.monotonic() - leader.queued_at))
 
     def _attempt(self, leader: Entry, group: Sequence[Entry], timeout: float) -> Transaction:
-        """One transaction, committed. In one piece, because every write goes through here."""
+        """Run and commit one transaction. The function is long because every write goes through it."""
         connection = leader.connection
         tx = self._transactions.begin(connection, timeout)
         if not group:
-            # Not before: had it waited for SQLite's lock in vain, the threads that came later would be refused too
-            # early.
+            # Not earlier: if the leader waits for SQLite's lock in vain, threads that came later must not be refused
+            # with it.
             if self._line.has_followers:
                 self._line.gather(leader)
             group = leader.group
         if len(group) > 1:
             if not _run_plain(tx, group):
-                # An operation failed after it had written, which should not happen: once more, with savepoints.
+                # An operation failed after it had written, which should not happen: run all again, with savepoints.
                 connection.execute("ROLLBACK")
                 tx = self._transactions.begin(connection, timeout)
                 _run_with_savepoints(tx, group)
@@ -127,11 +127,11 @@ class GroupCommit:
         try:
             tx.run("COMMIT")
         except dbapi.Error as error:
-            # The first thing, so that an interrupt finds it: one may come at any call from here on.
+            # Set this first, so that an interrupt finds it: one may come at any call from here on.
             leader.commit = Commit.FAILED
             known = commit_error(error, self._file.path, connection)
             if isinstance(known, DiskFull):
-                raise  # nothing of it is in the file
+                raise  # the file has nothing of the transaction
             raise known from error
         leader.commit = Commit.DONE
         for entry in leader.committing:
@@ -141,21 +141,21 @@ class GroupCommit:
     def _try_again(
         self, leader: Entry, group: Sequence[Entry], timeout: float | None, error: Exception, tries: int
     ) -> None:
-        """A transaction failed: once more, with more room, or entry by entry; else its error is the outcome."""
+        """Try a failed transaction again, with more room or entry by entry. Otherwise its error is the outcome."""
         file = self._file
         found_no_room = isinstance(error, DiskFull) or is_full(error, file.path)
         if found_no_room and tries < LAST_TRY and make_room(file, first=not tries):
             self._transact(leader, group, timeout, tries=tries + 1)
         elif len(group) > 1 and isinstance(error, dbapi.Error) and primary_code(error) != BUSY:
-            # One of them hit the disk's end, say; the others needn't fail with it. But a lock that another program
-            # keeps is kept from each of them, and they would wait for it one after the other.
+            # One of them may have filled the disk, for example, and the others need not fail with it. But if another
+            # program keeps a lock, every entry would wait for it, one after the other.
             for entry in group:
                 self._transact(leader, (entry,), timeout, tries=tries)
         else:
             _fail(group, translate(error, file.path), error)
 
     def _empty_wal_for(self, leader: Entry, group: Sequence[Entry], timeout: float | None) -> None:
-        """Sends were refused for want of room that an empty WAL may give: once more with one."""
+        """Empty the WAL, and run the sends again that were refused for lack of room."""
         file = self._file
         file.headroom.wal_in_the_way = False
         refused = [entry for entry in group if isinstance(entry.error, DiskFull)]
@@ -172,10 +172,10 @@ def _fail(group: Sequence[Entry], error: Exception, cause: Exception | None = No
 
 
 def _is_from_outside(error: Exception) -> bool:
-    """Whether it belongs to this thread, not to the entry that was being run.
+    """Whether the error belongs to this thread, not to the entry that was running.
 
-    A signal handler raised it, or another thread did in this one to limit its time, as rq and stopit do: an exception
-    of theirs, or TimeoutError. A slip of ours is an exception of Python's own.
+    A signal handler may have raised it, or another thread, which limits this one's time as rq and stopit do. They raise
+    their own exceptions or TimeoutError. Our own bugs raise Python's exceptions.
     """
     if isinstance(error, (SQSQLiteError, TypeError, ValueError)):
         return False
@@ -184,7 +184,7 @@ def _is_from_outside(error: Exception) -> bool:
 
 
 def _run_plain(tx: Transaction, group: Sequence[Entry]) -> bool:
-    """Every operation, without a savepoint. False: one failed after it had written."""
+    """Run every operation without a savepoint. False: one failed after it had written."""
     connection = tx.connection
     for entry in group:
         entry.error = None
@@ -198,7 +198,7 @@ def _run_plain(tx: Transaction, group: Sequence[Entry]) -> bool:
                 raise
             if connection.total_changes != changes:
                 return False
-            # A refusal before the first write: its own business, the others go on.
+            # The operation was refused before it wrote. The others go on.
             entry.error = error
     return True
 

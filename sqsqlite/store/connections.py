@@ -22,27 +22,27 @@ from sqsqlite.store.translate import translate
 
 
 class PlainConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
-    """A connection that can be referred to weakly: one that an interrupt has lost is freed, and so closed."""
+    """A connection that allows weak references: one that an interrupt has lost is freed, and so closed."""
 
 
 LEVELS = ("OFF", "NORMAL", "FULL", "EXTRA")
-# Upkeep checkpoints long before. This is the last resort, for a process whose upkeep thread gets no time: 32 MiB.
+# Upkeep checkpoints much earlier. This is the last resort if the upkeep thread gets no time: 32 MiB.
 AUTOCHECKPOINT_PAGES = 16_384
-# A WAL that grew beyond this (a long reader) is cut back to it when it starts again, in bytes.
+# Bytes. A WAL that grew beyond this (because of a long reader) is cut back to it when it begins again.
 JOURNAL_SIZE_LIMIT = 32 * 1024 * 1024
-# Seconds a fork waits for connections at work; one that is still out makes the file unusable in the child.
+# Seconds that a fork waits for connections in use. If one is still in use then, the child can't use the file.
 FORK_PATIENCE = 2.0
 
 
 def uri(path: Path, mode: str) -> str:
-    """The file as SQLite's URI: `rw` never creates it, `rwc` does. No name is misread, whatever its characters."""
+    """The file as a URI for SQLite. Mode `rwc` creates it, `rw` does not. Special characters are quoted."""
     return f"file:{quote(os.fsencode(path))}?mode={mode}"
 
 
 def connect(
     path: Path, *, synchronous: str, busy_timeout: float, mode: str = "rw", factory: type = PlainConnection
 ) -> Connection:
-    """A connection set up as every connection to a queue's file is. `busy_timeout` in seconds."""
+    """Open a connection with the settings that all connections to queue files have. `busy_timeout` is in seconds."""
     with foreign.no_fork(), foreign.opening(path):
         try:
             connection = dbapi.connect(
@@ -59,7 +59,7 @@ def connect(
         identity = foreign.identity(path)
         foreign.opened(identity, connection)
         try:
-            # The first statement reads the header: a file that is not a database shows here.
+            # The first statement reads the header, and fails if the file is not a database.
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             for pragma in (
                 f"synchronous = {synchronous}",
@@ -69,8 +69,8 @@ def connect(
                 f"journal_size_limit = {JOURNAL_SIZE_LIMIT}",
             ):
                 connection.execute(f"PRAGMA {pragma}").fetchall()
-        except (dbapi.Error, UnicodeError) as error:  # the second: SQLite quotes a damaged schema
-            typed = translate(error, path)  # while it has descriptors: closed, it gives them up
+        except (dbapi.Error, UnicodeError) as error:  # UnicodeError: SQLite quotes a damaged schema
+            typed = translate(error, path)  # before closing, which frees its descriptors
             _close(connection)
             foreign.closed(identity, connection)
             raise typed from error
@@ -78,7 +78,7 @@ def connect(
 
 
 def disconnect(connection: Connection, path: Path) -> None:
-    """Close a connection of `connect` that no pool owns."""
+    """Close a connection from `connect` that no pool owns."""
     _close(connection)
     foreign.closed(foreign.identity(path), connection)
 
@@ -90,10 +90,10 @@ def _close(connection: Connection) -> None:
 
 
 class Pool:
-    """Connections of one kind: taken, used by one thread, given back.
+    """Connections of one kind. A thread takes one, uses it alone, and gives it back.
 
-    SQLite's in-memory tables of locks don't survive a fork: the child would believe that it holds its parent's. So
-    before a fork every pool closes its connections, and parent and child each open their own again.
+    SQLite's in-memory tables of locks are wrong after a fork: the child would believe that it holds its parent's locks.
+    So before a fork every pool closes its connections. Afterwards parent and child each open their own.
     """
 
     def __init__(self, path: Path, **options: Any) -> None:
@@ -120,21 +120,21 @@ class Pool:
             self.discard(connection)
 
     def give_back(self, connection: Connection) -> None:
-        """The connection is free again; it must not be inside a transaction."""
+        """Give the connection back. It must not be inside a transaction."""
         connection.taken_by = 0
         self._idle.append(connection)
         if self._closed:
             self.close()
 
     def discard(self, connection: Connection) -> None:
-        """Close a connection that is not to be trusted any more."""
+        """Close a connection that can't be trusted any more."""
         self._forget(connection)
 
     @contextmanager
     def lent(self) -> Iterator[Connection]:
         """`take` and `give_back` around a block.
 
-        After an interrupt, whatever it is, the connection is closed: it may have come between any two steps.
+        After any interrupt the connection is closed, because the interrupt may have come between any two steps.
         """
         connection = self.take()
         try:
@@ -155,7 +155,7 @@ class Pool:
             connection = connect(self._path, **self._options)
             try:
                 wal_files.note(self._path, self._identity, connection)
-                # Upgraded meanwhile by another process, say, while this one had no connection open.
+                # Another process may have upgraded the file while this one had no connection open.
                 check_version(connection, self._path)
             except BaseException:
                 self._forget(connection)
@@ -164,7 +164,7 @@ class Pool:
             return connection
 
     def check_identity(self) -> None:
-        """Refuse another file, or another -wal, of the same name: half of the connections would go on with the old one.
+        """Refuse to go on if another file, or another -wal, has the name now: older connections use the old one.
 
         Raises:
             CannotOpen: the file or its -wal was replaced or deleted.
@@ -175,7 +175,7 @@ class Pool:
             same = False
         if not same:
             raise CannotOpen(
-                f"{self._path}: deleted or replaced by another file since it was opened: open it anew"
+                f"{self._path}: deleted or replaced by another file since it was opened: open it again"
             )
         wal_files.check(self._path, self._identity)
 
@@ -184,12 +184,12 @@ class Pool:
         return wal_files.are_cut(self._path, self._identity, connection, observer)
 
     def keep_one_for_ever(self) -> None:
-        """Leave a connection open until the process ends, so that none of the others is the last; once is enough.
+        """Leave a connection open until the process ends, so that no other one is the last. A second call does nothing.
 
-        With its last connection SQLite copies the WAL into the file, which would make the damage worse.
+        When the last connection closes, SQLite copies the WAL into the file, which would make the damage worse.
         """
         if self._kept or not self._idle:
-            return  # where one is at work it is not the last either, for now
+            return  # a connection is in use, so no other one is the last for now
         connection = self.take()
         self._open.discard(connection)
         self._kept.add(connection)
@@ -197,14 +197,14 @@ class Pool:
 
     @property
     def is_torn(self) -> bool:
-        """Whether this is a child that was forked while a connection was at work: see `foreign.TORN`."""
+        """Whether this process was forked while a connection was in use: see `foreign.TORN`."""
         return foreign.is_torn(self._identity)
 
     def _forget(self, connection: Connection) -> None:
         try:
             with wal_files.closing():
                 try:
-                    # An application's connection overrides close() to come back here.
+                    # An application's connection overrides close(), which calls this method.
                     dbapi.Connection.close(connection)
                 finally:
                     wal_files.forget(self._identity, connection)
@@ -213,7 +213,7 @@ class Pool:
             foreign.closed(self._identity, connection)
 
     def close(self) -> None:
-        """Close the idle connections, and each one at work when it comes back."""
+        """Close the idle connections now, and the others when they are given back."""
         self._closed = True
         while True:
             try:
@@ -235,9 +235,9 @@ class Pool:
                 time.sleep(0.0005)
 
     def _has_others_at_work(self) -> bool:
-        """Whether another thread has a connection. This thread forks, and goes on with its own only afterwards."""
+        """Whether another thread has a connection. This thread is forking, and uses its own only afterwards."""
         own = threading.get_ident()
-        # Not by length: see `foreign.open_count`. One just opened has not been given to its taker yet.
+        # Not by length: see `foreign.open_count`. A connection that was just opened has no taker yet.
         return any(getattr(connection, "taken_by", 0) != own for connection in list(self._open))
 
     def after_fork_in_parent(self) -> None:
@@ -250,7 +250,7 @@ class Pool:
 
 
 def _keep_for_ever(inherited: set[Connection]) -> None:
-    """Closing them, also at the end of the interpreter, would clear up a transaction that is the parent's."""
+    """Never close these connections: even at the interpreter's end that would end a transaction of the parent."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))

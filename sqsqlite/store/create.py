@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path holds when it is opened, its other names, and how an empty path becomes a file of queues.
+"""Checking the path that is opened, and making a file of queues where there is none.
 
-SQLite finds the WAL by the database's name. Two processes that open one database by two names, mounted as a file or
-hard-linked, keep two WALs, and each checkpoint overwrites commits that the other has acknowledged.
+SQLite finds the WAL by the database's name. If two processes open one database by two names (a mounted file, a hard
+link), they keep two WALs, and the checkpoints of each overwrite commits that the other has acknowledged.
 """
 
 import os
@@ -30,11 +30,11 @@ from sqsqlite.store.meta import check_version
 from sqsqlite.store.translate import translate
 from sqsqlite.store.used_up import OUT_OF_ROOM, USED_UP, none_free, refuse_used_up
 
-# What the kernel knows of this process's mounts. Only Linux has it; elsewhere files can't be mounted.
+# This process's mounts. Only Linux has this file, and only Linux can mount a file.
 MOUNTS = "/proc/self/mountinfo"
 
-# File systems whose files another machine, or the host of this one, can open as well: locks and the shared memory of a
-# WAL don't reach it.
+# File systems whose files another machine, or the host of this one, can open too. Locks and the shared memory of a WAL
+# work on one machine only.
 SHARED = frozenset(
     {"9p", "afs", "ceph", "cifs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs", "virtiofs"}
     | {"fakeowner", "fuse.glusterfs", "fuse.grpcfuse", "fuse.osxfs", "fuse.sshfs", "fuse.vmhgfs-fuse"}
@@ -44,7 +44,7 @@ _warned: set[Path] = set()
 
 
 def check(path: Path) -> None:
-    """Refuse a file that has other names, and warn of a file system that is shared with other machines.
+    """Refuse a file that has other names, and warn of a file system that other machines share.
 
     Args:
         path: absolute, without symbolic links. The file need not exist yet.
@@ -76,7 +76,7 @@ def check(path: Path) -> None:
 
 
 def mount_of(path: Path, mounts: bytes) -> tuple[bytes, str]:
-    """The mount point that `path` is on, and the type of its file system. Both empty where `mounts` is.
+    """The mount point of `path`, and the type of its file system. Both are empty if `mounts` is.
 
     Args:
         path: absolute, without symbolic links.
@@ -87,14 +87,14 @@ def mount_of(path: Path, mounts: bytes) -> tuple[bytes, str]:
     for line in mounts.split(b"\n"):
         fields = line.split(b" ", 5)
         if len(fields) < 6:
-            continue  # behind the last line feed
+            continue  # after the last line feed
         point = fields[4]
         if b"\\" in point:
             point = _unescaped(point)
-        # The longest one holds the file. Of two on the same folder, the later one hides the earlier one.
+        # The longest mount point holds the file. Of two on the same folder, the later one hides the earlier one.
         if len(point) >= len(found) and (name == point or name.startswith(point.rstrip(b"/") + b"/")):
             found, rest = point, fields[5]
-    # Options and optional fields, a hyphen, the type, the source, the options of the file system.
+    # The order: options and optional fields, a hyphen, the type, the source, the options of the file system.
     kind = rest.partition(b" - ")[2].split(b" ", 1)[0]
     return found, os.fsdecode(kind)
 
@@ -107,7 +107,7 @@ def _link_count(path: Path) -> int:
 
 
 def _unescaped(point: bytes) -> bytes:
-    """The kernel writes spaces, tabs, line feeds and backslashes as three octal digits."""
+    """Decode a path: the kernel writes spaces, tabs, line feeds and backslashes as three octal digits."""
     return re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), point)
 
 
@@ -121,24 +121,24 @@ def _mounts() -> bytes:
         return b""
 
 
-# Set in the header of files that we create, never in an adopted one. "SQSq" in ASCII.
+# "SQSq" in ASCII. It goes into the header of files that we create, never into an adopted one.
 APPLICATION_ID = 0x53515371
 
-# Fixed for a file's life, so decided by measurement before the first release (docs/storage.md). A transaction of one
-# message dirties six pages: halving SQLite's default halves what each commit and checkpoint writes. 200-byte sends
-# take a fifth less time, ten bodies of 100 KB a tenth more.
+# Fixed for a file's life, so it was measured before the first release (docs/storage.md). A transaction of one message
+# changes six pages: half of SQLite's default halves what each commit and checkpoint writes. Sends of 200 bytes take a
+# fifth less time, ten bodies of 100 KB a tenth more.
 PAGE_SIZE = 2048
 AUTO_VACUUM = 2  # incremental: a purge can give its space back to the disk without VACUUM
 
-# SQLite's smallest page. It takes a file of one byte for an empty one, and would write over it.
+# SQLite's smallest page. SQLite takes a file of one byte for an empty one, and would overwrite it.
 SMALLEST_FILE_BYTES = 512
 
 
 def named(path: str | os.PathLike[str]) -> Path:
-    """The path that an argument gives.
+    """The path of an argument.
 
     Raises:
-        ValueError: it is empty, ":memory:" or holds a NUL character.
+        ValueError: the path is empty or ":memory:", or contains a NUL character.
     """
     name = os.fspath(path)
     if isinstance(name, bytes):
@@ -146,22 +146,22 @@ def named(path: str | os.PathLike[str]) -> Path:
     if name == ":memory:" or not name:
         raise ValueError(f"path={name!r}: a queue lives in a file; a path is needed")
     if "\0" in name:
-        raise ValueError(f"path={name!r}: a path holds no NUL character")
+        raise ValueError(f"path={name!r}: a path can't contain a NUL character")
     return Path(name)
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
-    """The absolute path without symbolic links, which the files next to it are named after. Raises as `named`."""
+    """The absolute path without symbolic links. It gives the files next to it their names. Raises as `named`."""
     return Path(os.path.realpath(named(path)))
 
 
 def check_path(path: Path) -> None:
-    """Refuse what cannot become a queue's file, or has other names, before SQLite touches it.
+    """Refuse a path that cannot become a queue's file or has other names, before SQLite touches it.
 
     Raises:
         MissingFolder: the folder that the file should be in does not exist.
         ReadOnlyFile: this user may not write the file or its folder.
-        NotADatabase: the file holds something else than a SQLite database.
+        NotADatabase: the file is not a SQLite database.
         CannotOpen: the system refuses to open it for another reason.
     """
     exists = check_kind(path)
@@ -173,10 +173,10 @@ def check_path(path: Path) -> None:
 
 
 def check_kind(path: Path) -> bool:
-    """Refuse what cannot be a SQLite database. Returns whether the file exists.
+    """Refuse a path that cannot be a SQLite database. Returns whether the file exists.
 
     Raises:
-        MissingFolder, NotADatabase, CannotOpen: as `check_path`.
+        MissingFolder, NotADatabase, CannotOpen: see `check_path`.
     """
     try:
         return _check_kind(path)
@@ -204,7 +204,7 @@ def _check_kind(path: Path) -> bool:
 
 
 def refused(path: Path, error: OSError) -> StoreError:
-    """The error to raise where the system has refused to open `path` or a file next to it."""
+    """The error to raise if the system has refused to open `path` or a file next to it."""
     if error.errno in USED_UP:
         return none_free(path)
     kind = DiskFull if error.errno in OUT_OF_ROOM else CannotOpen
@@ -213,12 +213,12 @@ def refused(path: Path, error: OSError) -> StoreError:
 
 
 def is_ours(connection: Connection) -> bool:
-    """Whether the database holds queue tables of any version. A table that only shares a name does not count."""
+    """Whether the database has queue tables of any version. A table that only has the same name does not count."""
     return connection.execute(sql.FIND_META_TABLE).fetchone() is not None
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether the database holds nothing at all."""
+    """Whether the database has no tables or other objects."""
     found: int = connection.execute(sql.COUNT_SCHEMA_OBJECTS).fetchone()[0]
     return found == 0
 
@@ -227,7 +227,7 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
     """Make `path` a queue's file unless it is one. The caller holds the turn.
 
     Raises:
-        NotAdopted: another application's SQLite database, and `adopt` is False or a name of ours is taken.
+        NotAdopted: the file is another application's SQLite database, and `adopt` is False or it uses a name of ours.
         NotADatabase: the file is not a SQLite database.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout, mode="rwc")
@@ -237,10 +237,10 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
             return
         fresh = is_empty(connection)
         if fresh:
-            # Only before the first page is written do these two take effect.
+            # These two take effect only before the first page is written.
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute(f"PRAGMA auto_vacuum = {AUTO_VACUUM}")
-            _use_wal(connection, path)  # spares a new file the rollback journal
+            _use_wal(connection, path)  # so a new file never needs a rollback journal
         else:
             _check_adoption(connection, path, adopt)
         connection.execute("BEGIN IMMEDIATE")
@@ -250,8 +250,8 @@ def create(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) ->
             connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")
         connection.execute("COMMIT")
         if not fresh:
-            # Behind the schema: up to here a failure leaves an adopted file in its own journal mode. Should this one
-            # fail, the next open finds the queue's tables and tries again.
+            # After the schema, so that a failure before leaves an adopted file in its own journal mode. If this fails,
+            # the next open finds the queue's tables and tries again.
             _use_wal(connection, path)
     except dbapi.Error as error:
         raise translate(error, path) from error
@@ -278,19 +278,19 @@ def write_schema(connection: Connection) -> None:
 
 
 def read_facts(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float) -> meta.Meta | None:
-    """The facts of a file that is ready to be used; None where something is to be written first.
+    """The facts of a file that is ready for use. None: something must be written first.
 
     It creates no other file and waits for no writer.
 
     Raises:
-        NotAdopted: a SQLite database without queues, and `adopt` is False or a name of ours is taken.
+        NotAdopted: the file is a SQLite database without queues, and `adopt` is False or it uses a name of ours.
         NotADatabase: the file is not a SQLite database.
-        SchemaTooOld, SchemaTooNew: another version's.
+        SchemaTooOld, SchemaTooNew: the file has the schema of another version.
     """
     connection = connect(path, synchronous=synchronous, busy_timeout=busy_timeout)
     try:
-        # One snapshot: another process may make the queue's tables in between, and they would seem to be an
-        # application's.
+        # Use one snapshot: otherwise another process could make the queue's tables in between, and they would look
+        # like an application's.
         connection.execute("BEGIN")
         if not is_ours(connection):
             _check_adoption(connection, path, adopt)
@@ -306,9 +306,9 @@ def read_facts(path: Path, *, adopt: bool, synchronous: str, busy_timeout: float
 
 
 def _check_adoption(connection: Connection, path: Path, adopt: bool) -> None:
-    """Refuse an application's database unless it is to be adopted and leaves our names free.
+    """Refuse an application's database unless `adopt` is True and it leaves our names free.
 
-    An empty one may be taken.
+    An empty database is accepted.
     """
     taken = connection.execute(LIST_SCHEMA_OBJECTS).fetchone()
     if taken is not None:

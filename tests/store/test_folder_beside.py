@@ -140,4 +140,4 @@ def test_file_in_a_folder_closed_to_this_user_cannot_be_opened(path):
     let_all_pass(path)
     path.parent.chmod(0o700)
     said = hear_nobody(path)
-    assert said.startswith(f"CannotOpen {path}: this user may not look into {path.parent}")
+    assert said.startswith(f"CannotOpen {path}: this user may not open {path.parent}")
