@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damage in a file: what SQLite finds, rows that break what the schema guarantees, and the error that it explains.
+"""Damage in a file: SQLite's findings, rows that break the schema, and the errors that damage explains.
 
-An operation that fails in an unknown way has met damage, or a bug of ours. A look at the file tells which.
+If an operation fails in an unknown way, the file is damaged or we have a bug. Checking the file tells which.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,25 +24,23 @@ if TYPE_CHECKING:
 def findings(
     connection: "Connection", pragma: str, limit: int, progress: Callable[[str], None] = lambda _: None
 ) -> list[str]:
-    """Each line that is not "ok": of the whole file, or of our tables where it needs what only the application has.
+    """Each line that is not "ok". It checks only our tables if the whole file needs functions of the application.
 
     Args:
         pragma: "integrity_check" or "quick_check".
-        limit: lines at most of the file; of each of our tables it is 100, which SQLite sets.
-        progress: called with the reason why the application's tables were left out.
+        limit: the most lines for the file. SQLite sets the limit for one table: 100.
+        progress: called with the reason if the application's tables were left out.
     """
     try:
         lines = connection.execute(f"PRAGMA {pragma}({limit})").fetchall()
     except dbapi.OperationalError as error:
         if primary_code(error) != ERROR:
             raise
-        # An index of the application's is sorted by a collation or a function that its own connections define.
+        # An index of the application uses a collation or a function that only its own connections define.
         progress(f"{pragma} of the queues' tables alone ({error})")
         lines = []
         for (table,) in connection.execute(LIST_TABLES).fetchall():
-            quoted = table.replace(
-                "'", "''"
-            )  # a name may be anything: the application may have added one since
+            quoted = table.replace("'", "''")  # any name is possible: the application may have added one
             lines += connection.execute(f"PRAGMA {pragma}('{quoted}')").fetchall()
     return [line for (line,) in lines if line != "ok"]
 
@@ -50,10 +48,10 @@ def findings(
 def warn_of_damage(path: "Path", lines: Iterable[str]) -> None:
     """Log skipped messages as warnings of the logger "sqsqlite": on standard error unless logging is set up.
 
-    Not an exception: the healthy messages are on their way to the caller.
+    It raises nothing, so the caller gets the healthy messages.
     """
     for line in lines:
-        # Not before there is a line: a signal handler that raises in logging's lock leaves it locked for good.
+        # Import it only for a line: a signal handler that raises inside logging's lock leaves it locked for good.
         import logging
 
         logging.getLogger("sqsqlite").warning("%s: %s", path, line)
@@ -61,7 +59,7 @@ def warn_of_damage(path: "Path", lines: Iterable[str]) -> None:
 
 @contextmanager
 def undecoded(connection: "Connection") -> "Iterator[None]":
-    """Within the block, a TEXT that is not UTF-8 comes as its bytes. Otherwise the driver gives up the whole row."""
+    """A block in which a TEXT that is not UTF-8 is read as its bytes. Otherwise the driver can't read the whole row."""
     before = connection.text_factory
     connection.text_factory = _text_or_bytes
     try:
@@ -78,9 +76,9 @@ def _text_or_bytes(stored: bytes) -> str | bytes:
 
 
 def flaw(values: Iterable[tuple[str, Any, type]]) -> str | None:
-    """What is wrong with (column, value, type) of a row that was read `undecoded`; None: each has its type.
+    """The first fault in (column, value, type) of a row that was read `undecoded`. None: each value has its type.
 
-    A TEXT may be null where the caller leaves it out.
+    If a TEXT may be null, the caller leaves a null out.
     """
     for column, value, kind in values:
         if type(value) is kind:
@@ -93,12 +91,12 @@ def flaw(values: Iterable[tuple[str, Any, type]]) -> str | None:
 
 
 ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, dbapi.Error)
-"""What working with rows raises that break their schema; and what bugs raise."""
+"""The errors that rows raise if they break their schema. Bugs raise them too."""
 
-# SQLite's result codes of the same kind: an error in a statement, too big, a constraint, a wrong type. 0: the driver's.
+# SQLite's result codes of this kind: error in a statement, too big, constraint, wrong type. 0: the driver's error.
 _ODD_CODES = (0, 1, 18, 19, 20)
 
-# These find nothing in a sound file. Statements that find something when a clock is wrong are left out.
+# These find nothing in a sound file. Left out: statements that find something if a clock is wrong.
 _INVARIANTS = (
     find.FIND_LEASES_WITHOUT_MESSAGE,
     find.FIND_MESSAGES_WITHOUT_LEASE,
@@ -117,19 +115,19 @@ _INVARIANTS = (
 
 
 def damage_behind(file: File, error: Exception, snapshot: Connection | None = None) -> Corrupt | None:
-    """The error to raise in place of one of `ODD`, if the file is damaged. None: the error stays what it is.
+    """The error to raise in place of one of `ODD`, if the file is damaged. None: raise the error itself.
 
-    Requests are checked before their operations run, so a sound file gives none of these. Looks through the whole file,
-    outside the transaction that has failed.
+    Requests are checked before their operations run, so a sound file raises none of them. The check reads the whole
+    file, outside the failed transaction.
 
     Args:
-        snapshot: a connection in the read transaction that has failed, to look at what it saw.
+        snapshot: a connection in the failed read transaction, to check the state that it has read.
     """
     if isinstance(error, SQSQLiteError | UnicodeEncodeError):
-        return None  # the second: a text of the caller's, on its way into the file
+        return None  # UnicodeEncodeError: the text comes from the caller, not from the file
     if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
         return None
-    # What a request holds was decoded before: this is what a row holds.
+    # A request's text was decoded earlier, so this text is from a row.
     undecodable = isinstance(error, UnicodeError | msgspec.DecodeError)
     why = "a text in it can't be decoded" if undecodable else _find_damage(file, snapshot)
     if why is None:
@@ -160,7 +158,7 @@ def _damage(connection: Connection) -> str | None:
     except UnicodeError:
         return "its schema can't be decoded"
     except dbapi.Error as error:
-        # An error in a statement, which tests run: what it names is missing from the schema.
+        # An error in a statement. Tests run all of ours, so a name in it is missing from the schema.
         if primary_code(error) in (CORRUPT, NOTADB, ERROR):
             return str(error)
     return None

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which SQLite this process uses: one copy, and one without the WAL-reset bug.
 
-SQLite 3.7.0 to 3.51.2 can lose pages when a commit restarts the WAL in the same instant as a second checkpoint: what a
-queue does all day. The standard library's SQLite is used when it is new enough, `pysqlite3` (which carries its own)
-otherwise.
+SQLite 3.7.0 to 3.51.2 can lose pages if a commit restarts the WAL in the same instant as a second checkpoint. A queue
+does both all day. If the standard library's SQLite is too old, `pysqlite3` brings its own.
 """
 
 import os
@@ -41,7 +40,7 @@ def _load() -> ModuleType:
 
 
 dbapi: ModuleType = _load()
-"""The DB-API module of the one SQLite copy that opens queue files in this process."""
+"""The DB-API module of the only SQLite copy that opens queue files in this process."""
 
 Connection = Any
 """One of its connections."""

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file was opened with.
-
-One open queue file: what the parts of a store share.
-"""
+"""One open queue file, which the parts of a store share, and the settings of its opening."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -23,11 +20,11 @@ class Settings(NamedTuple):
     Attributes:
         path: the file.
         limits: the quotas in force.
-        strict_handles: `compat="docs"`: an expired or replaced receipt handle is an error on standard queues too.
+        strict_handles: from `compat="docs"`: an expired or replaced receipt handle is an error on standard queues too.
         compat: "docs" or "aws" (see docs/differences.md).
         region: the region in queue ARNs.
         sealer: issues and reads the file's receipt handles.
-        jumps: of the file's clock, none with a clock of the caller's: `connect(clock=...)`.
+        jumps: the jumps of the file's clock. Empty if the caller gave a clock by `connect(clock=...)`.
     """
 
     path: Path
@@ -40,14 +37,14 @@ class Settings(NamedTuple):
 
 
 class File:
-    """What `opening.open_file` gives.
+    """An open file, made by `opening.open_file`.
 
     Attributes:
         path: the file, without links.
         folder: FILE-sqs, next to it.
         synchronous, busy_timeout: as `connect` takes them.
         writers, readers, watchers: connections to write, to read a snapshot, and to look at the file's state.
-        difference_ms: how far the wall clock was ahead of the file's when the file last noted it.
+        difference_ms: how far the wall clock was ahead of the file's clock when the file last noted it.
         is_closed: the store is closed.
     """
 
@@ -81,7 +78,7 @@ class File:
         self.is_closed = False
 
     def closed_error(self) -> StoreError:
-        """What a call on a closed store raises."""
+        """The error that a call on a closed store raises."""
         if self.writers.is_torn:
             return StoreError(f"{self.path}: {TORN}")
         return StoreClosed(f"{self.path}: closed")

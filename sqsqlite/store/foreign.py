@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One copy of SQLite a process and file: finding another one, and keeping it out.
+"""Only one copy of SQLite may open a file in a process. This module finds another copy, and refuses it.
 
-Two copies (the standard library's and pysqlite3's, or apsw's) don't know of each other's POSIX locks: when one closes
-the file, the other's locks are gone, and acknowledged commits with them. So a file that this process already has open
-elsewhere is refused, and so is a later `sqlite3.connect` on a file that is open here.
+Two copies (of the standard library and of pysqlite3 or apsw) do not know each other's POSIX locks. When one closes the
+file, the other loses its locks, and with them acknowledged commits. So we refuse a file that another copy has open in
+this process, and we refuse a later `sqlite3.connect` on a file that is open here.
 """
 
 import contextlib
@@ -25,12 +25,12 @@ from sqsqlite.store.used_up import USED_UP, none_free, refuse_used_up
 Identity = tuple[int, int]
 
 _lock = threading.RLock()
-# Connections, not a count of them: one noted twice, or lost to an interrupt and freed, makes no difference.
+# The connections themselves, not their number: so it does no harm to note one twice, or to lose one to an interrupt.
 _open_connections: "defaultdict[Identity, WeakSet[Any]]" = defaultdict(WeakSet)
 _our_descriptors: dict[Identity, set[int]] = {}
 _torn: set[Identity] = set()
 _opening = threading.local()
-# Files whose opening is under way, or was interrupted.
+# Files that are being opened, or whose opening was interrupted.
 _cut_short: set[Identity] = set()
 _hook_installed = False
 
@@ -45,16 +45,16 @@ _ADVICE = (
 
 
 def identity(path: Path) -> Identity:
-    """(device, inode) of a file, which names it whatever path leads there."""
+    """(device, inode) of a file, which is the same for all paths to it."""
     status = os.stat(path)
     return status.st_dev, status.st_ino
 
 
 def descriptors(wanted: Identity) -> set[int]:
-    """This process's descriptors on the file. Looked at by fstat alone: opening or closing one would drop locks.
+    """This process's descriptors on the file. It uses only fstat, because opening or closing one would drop locks.
 
     Raises:
-        OSError: no descriptor is free, so that the system lists none.
+        OSError: no descriptor is free, so the system can't list them.
     """
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
@@ -68,7 +68,7 @@ def descriptors(wanted: Identity) -> set[int]:
             try:
                 status = os.fstat(int(name))
             except OSError as error:
-                # Taken for a closed one, a descriptor of ours would be missed, and from then on be another copy's.
+                # If one of our descriptors counted as closed here, it would later seem to belong to another copy.
                 refuse_handlers(error)
                 continue  # the descriptor of the listing itself, closed by now
             if (status.st_dev, status.st_ino) == wanted:
@@ -79,11 +79,11 @@ def descriptors(wanted: Identity) -> set[int]:
 
 @contextmanager
 def opening(path: Path) -> Iterator[None]:
-    """Around each connect: refuses a file that another copy has open, and learns which descriptors are ours.
+    """A block around each connect. It refuses a file that another copy has open, and notes which descriptors are ours.
 
-    Held by `no_fork` as a whole. An opening that a signal handler cut short may leave descriptors that were not noted:
-    SQLite closes them when it can. The next one takes them for ours. So it does after one that took the last
-    descriptor, when none was left to list them with.
+    It holds `no_fork` all the time. If a signal handler interrupts an opening, descriptors may stay that were not
+    noted. SQLite closes them when it can, and the next opening counts them as ours. The same happens after an opening
+    that took the last descriptor, because then the system could not list them.
     """
     _opening.now = True
     wanted = identity(path) if path.exists() else None
@@ -107,7 +107,7 @@ def opening(path: Path) -> Iterator[None]:
 
 
 def _found(wanted: Identity, path: Path) -> set[int]:
-    """`descriptors`, or CannotOpen where none is free to list them with."""
+    """Return `descriptors`. Raise CannotOpen if no descriptor is free to list them."""
     try:
         return descriptors(wanted)
     except OSError as error:
@@ -117,16 +117,16 @@ def _found(wanted: Identity, path: Path) -> set[int]:
 
 
 def no_fork() -> AbstractContextManager[bool]:
-    """A lock to hold while a connection that no pool knows of is open.
+    """A lock to hold while a connection outside the pools is open.
 
-    A fork waits for it. Otherwise the child could inherit the connection, or one of SQLite's mutexes at work, and hang
-    at its own first connection.
+    A fork waits for it. Otherwise the child could inherit the connection or a locked mutex of SQLite, and hang at its
+    own first connection.
     """
     return _lock
 
 
 def opened(wanted: Identity, connection: Any) -> None:
-    """Note one more connection of ours on the file."""
+    """Note a connection of ours to the file."""
     global _hook_installed
     with _lock:
         _open_connections[wanted].add(connection)
@@ -136,17 +136,17 @@ def opened(wanted: Identity, connection: Any) -> None:
 
 
 def closed(wanted: Identity, connection: Any) -> None:
-    """Note that a connection of ours is closed; forget the descriptors that went with it. Once more does no harm."""
+    """Note that a connection is closed, and forget its descriptors. A second call does no harm."""
     with _lock:
         _open_connections[wanted].discard(connection)
-        # Also behind the last one: an interrupt may have left another open that is not noted, until it is freed.
+        # Even after the last one: an interrupt may have left another one open that was not noted, until it is freed.
         left = _our_descriptors.get(wanted, set())
         try:
             left = left & descriptors(wanted)
         except OSError as error:
             if error.errno not in USED_UP:
                 raise
-            # No descriptor is free to list them with. The next time forgets those closed by now.
+            # No descriptor is free to list them. The next call forgets those that are closed by now.
         if left:
             _our_descriptors[wanted] = left
         else:
@@ -157,7 +157,7 @@ def closed(wanted: Identity, connection: Any) -> None:
 
 def open_count(wanted: Identity) -> int:
     """How many connections of ours to the file are open in this process."""
-    # Gone through, not asked for its length: an interrupt in a finalizer may leave a reference to what was freed.
+    # Counted one by one: after an interrupt in a finalizer, the length may include a freed one.
     return sum(1 for _ in _open_connections[wanted]) if wanted in _open_connections else 0
 
 
@@ -167,26 +167,26 @@ def is_open(wanted: Identity) -> bool:
 
 
 def is_torn(wanted: Identity) -> bool:
-    """Whether this process inherited an open connection to the file by a fork: it can never use the file."""
+    """Whether this process inherited an open connection to the file by a fork. It can never use the file then."""
     return wanted in _torn
 
 
 def _after_fork_in_child() -> None:
-    """What is still counted as open was open in the parent: pools closed their idle connections before."""
+    """Connections that still count as open belong to the parent: the pools closed the idle ones before the fork."""
     _torn.update(wanted for wanted in list(_open_connections) if is_open(wanted))
     _opening.now = False
     _lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    # Held across the fork, so that no other thread's hold on it is inherited.
+    # Hold the lock across the fork, so the child does not inherit it locked by another thread.
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork_in_child
     )
 
 
 def _refuse_standard_library(event: str, arguments: tuple[object, ...]) -> None:
-    """Audit hook: the standard library's sqlite3 announces each connect; ours, another module, does not."""
+    """An audit hook: the standard library's sqlite3 announces each connect. Our module is another one, and does not."""
     if event != "sqlite3.connect" or not _open_connections or getattr(_opening, "now", False):
         return
     database = arguments[0]

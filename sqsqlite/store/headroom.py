@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room kept on the disk, so that a full one still lets consumers receive and delete.
+"""A reserve of disk space, so that consumers can still receive and delete on a full disk.
 
-Deleting writes too: to the WAL, and at the checkpoint to the file. So sends are refused while there is still a margin,
-which covers what the WAL has yet to add to the file. A ballast file next to the database, really allocated, is given up
-piece by piece when SQLite finds the disk full for all that (another program filled it), and the WAL begins again in
-the space that it has. In pieces, because the WAL would take all of it and leave nothing to the file that it is copied
-into. Sends stay refused until the ballast can be laid again. A quota is met in the same way: only the ballast tells.
+Deleting also writes: to the WAL, and at the checkpoint to the file. So sends are refused while a margin is still free.
+It covers what the WAL will add to the file. Another program may fill the disk nevertheless. Then SQLite finds it full,
+we give up a ballast file next to the database piece by piece, and the WAL begins again in its own space. The ballast
+has pieces because the WAL would otherwise take all of it, and leave nothing for the file. Sends stay refused until the
+ballast can be laid again. A quota is handled in the same way, but only laying the ballast shows whether it is used up.
 
-Where a process has a limit on the size of files (`ulimit -f`), the WAL and the file each have what is left to it: the
-WAL to begin again, the file because a checkpoint makes it longer.
+If a process has a limit on the size of files (`ulimit -f`), it limits the WAL and the file separately: the WAL must be
+able to begin again, and a checkpoint makes the file longer.
 
-A reader that stays keeps the WAL from beginning again, so that receives and deletes make it longer, too. They may use
-the ballast, but never what the next checkpoint adds to the file: without that, the space would be lost for ever.
+A long reader keeps the WAL from beginning again, so receives and deletes make it longer too. They may use the ballast,
+but never the space that the next checkpoint needs: without it, that checkpoint could never run.
 """
 
 import math
@@ -26,23 +26,23 @@ from sqsqlite.store.driver import Connection
 from sqsqlite.store.interrupts import refuse_handlers
 from sqsqlite.store.used_up import cut_back, size_limit
 
-# Bytes. On a small file system a sixteenth of it, but enough for a WAL of some transactions.
+# Bytes. On a small file system it is a sixteenth of its size, but enough for a WAL of some transactions.
 BALLAST = 1024 * 1024
 SMALLEST_BALLAST = 256 * 1024
 BALLAST_PIECES = 4
-# Bytes that a small commit adds to the WAL, generously: some ten pages; and each row changed beyond it.
+# Bytes that a small commit adds to the WAL, about ten pages rounded up. And bytes for each further changed row.
 COMMIT_BYTES = 48 * 1024
 CHANGE_BYTES = 6 * 1024
-# Seconds between two looks at the file system, at most: other programs fill it too.
+# The most seconds between two looks at the file system: other programs fill it too.
 LOOK_EVERY_SECONDS = 0.1
 
 
 class Headroom:
-    """The margin of one file's file system.
+    """The free space that is kept on one file's file system.
 
     Attributes:
-        ballast_bytes: how large the ballast is to be, on a disk of this size.
-        wal_in_the_way: the last refusal may be due to the size of the WAL alone: emptied, it gives the disk room.
+        ballast_bytes: the wanted size of the ballast, on a disk of this size.
+        wal_in_the_way: perhaps only the size of the WAL caused the last refusal. Emptying it would make room.
     """
 
     def __init__(self, folder: Path, path: Path) -> None:
@@ -54,19 +54,19 @@ class Headroom:
         self._lock = threading.Lock()
         self._looked_at = float("-inf")
         self._budget_bytes: float = 0
-        # At the last look: a process may lower its own at any time.
+        # The limit at the last look: a process may lower its own limit at any time.
         self._limit = math.inf
-        # The same for the WAL, which every commit makes longer.
+        # The time of the last look at the WAL, which every commit makes longer.
         self._wal_looked_at = float("-inf")
         self._wal_budget_bytes: float = 0
-        # Where the transaction at hand began: its connection's changes, and the pages of the file.
+        # At the beginning of the current transaction: its connection's changes, and the pages of the file.
         self._watched: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Keep the ballast open: sends must be able to lay it when no descriptors are left.
+        """Open the ballast's file and keep it open: sends must be able to lay it when no descriptor is left.
 
         Raises:
-            OSError: it cannot be opened.
+            OSError: the file cannot be opened.
         """
         self._ballast_file.descriptor()
 
@@ -75,19 +75,19 @@ class Headroom:
         self._ballast_file.close()
 
     def is_measure_due(self) -> bool:
-        """Whether a transaction about to begin should `measure`: now and then, or each time when little is left."""
+        """Whether a transaction should `measure` before it begins: now and then, or always if little is left."""
         self._wal_budget_bytes -= COMMIT_BYTES
         is_old = time.monotonic() - self._wal_looked_at >= LOOK_EVERY_SECONDS
         return self._wal_budget_bytes <= 0 or is_old or size_limit() != self._limit
 
     def measure(self, connection: Connection) -> bool:
-        """Whether the WAL may grow for some transactions to come, even if a reader keeps it.
+        """Whether the WAL can grow for the next transactions, even if a reader keeps it from beginning again.
 
         The caller holds the turn.
         """
         self._watched = None
         if size_limit() != self._limit:
-            self._limit, self._budget_bytes = size_limit(), 0  # the next send measures, too
+            self._limit, self._budget_bytes = size_limit(), 0  # so the next send measures too
         free, total = self._space()
         owed, _ = self._file(connection)
         self.ballast_bytes = self._ballast_bytes(total)
@@ -95,7 +95,7 @@ class Headroom:
         return self._wal_budget_bytes > 0
 
     def wal_began_again(self) -> None:
-        """The next transactions use the space that the WAL has, and what is free: nothing is owed to the file."""
+        """Note that the WAL began again: transactions use its space and the free space. The file needs none of it."""
         free, _ = self._space()
         self._let_wal_grow(min(free + self._wal_bytes(), size_limit()) // 4)
 
@@ -114,10 +114,10 @@ class Headroom:
         self._watched = connection.total_changes, self._page_count(connection)
 
     def require_margin(self, connection: Connection) -> None:
-        """Refuse to commit a transaction that is watched and would leave less than the next checkpoint needs.
+        """Refuse to commit a watched transaction that would leave less space than the next checkpoint needs.
 
         Raises:
-            DiskFull: it is to be rolled back.
+            DiskFull: the caller must roll the transaction back.
         """
         if self._watched is None:
             return
@@ -132,7 +132,7 @@ class Headroom:
             raise self.kept_by_reader(connection)
 
     def kept_by_reader(self, connection: Connection) -> DiskFull:
-        """The refusal of any transaction while the WAL can neither grow nor begin again."""
+        """The error for every transaction while the WAL can neither grow nor begin again."""
         free, _ = self._space()
         owed, _ = self._file(connection)
         return DiskFull(
@@ -145,12 +145,12 @@ class Headroom:
         """Refuse a send of `size_bytes`, in the transaction of `connection`, that would eat into the margin.
 
         Raises:
-            DiskFull: receives and deletes still work; sends do again once there is room.
+            DiskFull: receives and deletes still work. Sends work again when there is room.
         """
-        # Twice for indexes and pages begun.
+        # Twice the size, for indexes and for pages that are not full.
         grown_bytes = COMMIT_BYTES + 2 * size_bytes
         self._budget_bytes -= 2 * grown_bytes
-        # Whether the process's limit has changed was looked at where the transaction began.
+        # The beginning of the transaction has checked whether the process's limit has changed.
         if self._budget_bytes > 0 and time.monotonic() - self._looked_at < LOOK_EVERY_SECONDS:
             return
         with self._lock:
@@ -169,12 +169,12 @@ class Headroom:
                     f"{self._path}: {free:,} bytes are free on the disk, a send of {size_bytes:,} bytes needs "
                     f"{needed:,} (the rest is kept so that messages can still be received and deleted)"
                 )
-            # Other processes send too, and see the disk no sooner.
+            # A quarter of it: other processes send too, and do not look at the disk more often.
             self._budget_bytes = min(free - needed, self._wal_room()) // 4
             self._looked_at = time.monotonic()
 
     def _require_file_size(self, size_bytes: int, grown_bytes: int, file_bytes: int) -> None:
-        """Refuse a send by which the WAL, or the file that it is copied into, would reach the limit on their sizes."""
+        """Refuse a send that would bring the WAL or the file to the limit on the size of files."""
         limit = size_limit()
         if self._size(self._path) + file_bytes <= limit and grown_bytes <= self._wal_room():
             return
@@ -187,7 +187,7 @@ class Headroom:
         )
 
     def release(self) -> bool:
-        """Give a piece of the ballast up. True: there was one, so trying again makes sense."""
+        """Give up a piece of the ballast. True: there was one, so trying again makes sense."""
         with self._lock:
             self._budget_bytes = self._wal_budget_bytes = 0
             size_bytes = self._size(self._ballast)
@@ -206,7 +206,7 @@ class Headroom:
         return pages
 
     def _file(self, connection: Connection) -> tuple[int, int]:
-        """Bytes by which the next checkpoint makes the file longer, and bytes in it that are free for new rows."""
+        """Bytes that the next checkpoint adds to the file, and bytes in the file that are free for new rows."""
         pages, unused, page_size = (
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")
@@ -217,7 +217,7 @@ class Headroom:
         return self._size(Path(f"{self._path}-wal"))
 
     def _wal_room(self) -> float:
-        """Bytes by which the WAL may grow until it reaches the limit on the size of files."""
+        """Bytes that the WAL can grow until it reaches the limit on the size of files."""
         return size_limit() - self._wal_bytes()
 
     @staticmethod
@@ -238,7 +238,7 @@ class Headroom:
 
     def _lay(self, size_bytes: int) -> bool:
         if not self._ballast.exists():
-            make_folder(self._ballast.parent)  # it was removed, by a cleaner of old files perhaps
+            make_folder(self._ballast.parent)  # a program that deletes old files may have removed it
         descriptor = self._ballast_file.descriptor()
         laid = os.fstat(descriptor).st_size
         try:

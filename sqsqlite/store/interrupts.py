@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must end although a signal handler raises in the midst of it."""
+"""Work that must end even if a signal handler raises in the middle of it."""
 
 import contextlib
 import threading
 from collections.abc import Callable
 
-# Enough for any storm of signals, and an end for an error that would come every time.
+# Enough for any number of signals, and an end if the error comes every time.
 TRIES = 1_000
 
 
 def until_done(action: Callable[[], object]) -> None:
-    """Do `action` again until nothing interrupts it. It must take being done again after any of its steps.
+    """Call `action` until nothing interrupts it. It must be possible to repeat it after any of its steps.
 
-    Called where an exception is on its way already, or after the work: what interrupts it is not passed on.
+    Call it where an exception is being raised already, or after the work: it does not pass the interrupt on.
     """
     for _ in range(TRIES - 1):
         try:
@@ -24,9 +24,9 @@ def until_done(action: Callable[[], object]) -> None:
 
 
 def refuse_handlers(error: OSError) -> None:
-    """Pass on what a signal handler raised: its TimeoutError is an OSError too, but has no number.
+    """Raise the error again if a signal handler raised it: its TimeoutError is an OSError too, but has no number.
 
-    For where the system's own errors are an answer.
+    For code that takes an error of the system as an answer.
     """
     if error.errno is None:
         raise error
@@ -35,7 +35,7 @@ def refuse_handlers(error: OSError) -> None:
 class Signal:
     """A `threading.Event` for one waiting thread, set and cleared by single calls in C.
 
-    An Event is made of a Condition in Python: a signal handler that raises within its `set` leaves it locked for good.
+    An Event uses a Condition in Python code: a signal handler that raises within its `set` leaves it locked for good.
     """
 
     def __init__(self) -> None:
@@ -44,22 +44,22 @@ class Signal:
         self._unset.acquire()
 
     def is_set(self) -> bool:
-        """Whether it is set."""
+        """Whether the signal is set."""
         return self._is_set
 
     def set(self) -> None:
-        """Wake the thread that waits, or the next to wait."""
+        """Wake the waiting thread, or the next one that waits."""
         self._is_set = True
         with contextlib.suppress(RuntimeError):  # it was set already
             self._unset.release()
 
     def clear(self) -> None:
-        """Take a `set` back."""
+        """Undo a `set`."""
         self._is_set = False
         self._unset.acquire(False)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until it is set (True), or `timeout` seconds have passed."""
+        """Wait until it is set (True) or `timeout` seconds have passed (False)."""
         if self._unset.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
             if self._is_set:
                 with contextlib.suppress(RuntimeError):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The threads of one store that want to write: one leads, the others stand in line behind it.
 
-A signal handler may raise between any two steps of the main thread. So the leadership stands in a dict and is taken by
-one `setdefault`, what a leader holds stands in its entry, and `settle` ends whatever was begun: once or again.
+A signal handler may raise between any two steps of the main thread. So a thread takes the leadership by one
+`setdefault` on a dict, its entry keeps all that a leader holds, and `settle` ends all that was begun. `settle` may run
+twice.
 """
 
 import contextlib
@@ -18,19 +19,19 @@ from sqsqlite.store.file import File
 from sqsqlite.store.locks import writer_of
 from sqsqlite.store.transaction import Transaction
 
-# Operations in one transaction at most: bounds how long the first of them waits for its answer.
+# The most operations in one transaction. This limits how long the first one waits for its answer.
 GROUP_LIMIT = 256
-# Seconds between two looks of an interrupted follower at whether its leader is done.
+# Seconds between two tests of an interrupted follower whether its leader is done.
 SETTLE_EVERY = 0.0005
 _LEADER, _FATE, _LEADS, _GAVE_UP = "leader", "fate", "leads", "gave up"
 
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
-"""An operation, and its arguments behind the transaction."""
+"""An operation, and its arguments after the transaction."""
 
 
 class Commit(enum.Enum):
-    """How far a leader's transaction has come, in case it is interrupted."""
+    """The progress of a leader's transaction, for the case that it is interrupted."""
 
     OPEN = "nothing of it is in the file"
     BEGUN = "COMMIT runs, or has run"
@@ -39,23 +40,23 @@ class Commit(enum.Enum):
 
 
 class Entry:
-    """One operation and its outcome; while its thread leads, what the leader holds.
+    """One operation and its outcome. While its thread leads, also all that the leader holds.
 
     Attributes:
-        companions: entries of the same thread, which go with this one, before it.
-        thread: by `threading.get_ident()`.
+        companions: entries of the same thread that run in the same transaction, before this one.
+        thread: its identifier from `threading.get_ident()`.
         is_decided: `result` or `error` is the outcome.
         is_to_repeat: its leader was interrupted, and nothing was done.
         is_told: its thread knows the outcome, or is about to read it.
-        waiting: what its thread waits on while it stands in line.
-        queued_at: by `time.monotonic()`, 0: it never stood in line.
-        fate: set once, by `setdefault`: the leader that has the entry in hand, _LEADS or _GAVE_UP.
-        group: the entries of the leader's transaction, itself among them; empty: itself alone.
-        committing: the group that COMMIT runs for; after a failure one of the group.
+        waiting: the lock on which its thread waits while it stands in line.
+        queued_at: the time by `time.monotonic()`. 0: it never stood in line.
+        fate: set once, by `setdefault`: the leader that runs the entry, or _LEADS or _GAVE_UP.
+        group: the entries of the leader's transaction, including the leader. Empty: only the leader.
+        committing: the group for which COMMIT runs. After a failure, one entry of the group.
         committed: the transactions that have been committed.
     """
 
-    # Defaults of the class: an operation that is alone sets few of them.
+    # These are defaults of the class, because an operation that is alone sets few of them.
     companions: "Sequence[Entry]" = ()
     result: Any = None
     error: BaseException | None = None
@@ -75,10 +76,10 @@ class Entry:
         self.thread = threading.get_ident()
 
     def outcome(self) -> Any:
-        """The result, or the error raised. To be asked once.
+        """Return the result, or raise the error. Call it once.
 
-        The entry may be in its own group, and an error knows the frames that know the entry. Both are cycles, which
-        would keep the result and the arguments, 10 MiB perhaps, until they are collected.
+        The entry may be in its own group, and an error refers to frames that refer to the entry. Both are cycles. They
+        would keep the result and the arguments, perhaps 10 MiB, until they are collected.
         """
         self.group = self.committing = ()
         error, self.error = self.error, None
@@ -99,12 +100,12 @@ class Line:
         self._waiting: deque[Entry] = deque()
 
     def leads(self, entry: Entry) -> bool:
-        """Whether the entry leads now: at once if there is no leader, else after its wait.
+        """Whether the entry leads now: at once if the line has no leader, otherwise after a wait.
 
-        False: a leader has taken care of it.
+        False: a leader has run the entry.
 
         Raises:
-            Busy: no leader took it in hand within busy_timeout; nothing was done.
+            Busy: no leader began to run it within busy_timeout. Nothing was done.
         """
         return self._leader.setdefault(_LEADER, entry) is entry or self._wait(entry)
 
@@ -119,7 +120,7 @@ class Line:
         entry.waiting = waiting = threading.Lock()
         waiting.acquire()
         self._waiting.append(entry)
-        # The leader may have gone between our look and the append: then no other leader will see the entry.
+        # The leader may have left between our test and the append. Then no other leader will see the entry.
         if self._leader.setdefault(_LEADER, entry) is entry:
             self._hand_over(entry)
         timeout = self._file.busy_timeout
@@ -131,7 +132,7 @@ class Line:
                 f"{self._file.path}: other threads have been writing for {timeout:g} s (busy_timeout)"
                 f"{writer_of(self._file.path)}"
             )
-        # A leader has it in hand: the outcome is being decided, and only the outcome may be reported.
+        # A leader is running it and decides the outcome, so only the outcome may be reported.
         waiting.acquire()
         return self._comes_to_lead(entry)
 
@@ -140,26 +141,26 @@ class Line:
             self._waiting.remove(entry)
 
     def gather(self, leader: Entry) -> None:
-        """Move the waiting entries to the leader's group. Each leaves the line last: one of the two always has it."""
+        """Move the waiting entries to the leader's group. Each leaves the line last, so none is lost."""
         group = leader.group = list(leader.group) or [leader]
         while self._waiting and len(group) < GROUP_LIMIT:
             follower = self._waiting[0]
             assert follower.fate is not None
             if follower.fate.setdefault(_FATE, leader) is leader:
-                # Its companions first: once it is woken, its thread reads their outcomes.
+                # Add its companions first: when it is woken, its thread reads their outcomes.
                 group += (*follower.companions, follower)
             self._leave(follower)
 
     def settle(self, entry: Entry) -> None:
-        """Leave nothing behind that others wait for: the connection, the turn, the followers, the leadership."""
+        """Give up all that others wait for: the connection, the turn, the followers, the leadership."""
         if self._leader.get(_LEADER) is not entry and not self._comes_to_lead(entry):
             return
         if entry.fate is not None:
-            # It leads no more: neither does it come to lead from the line.
+            # From now on it can't become the leader from the line either.
             entry.fate.setdefault(_FATE, _GAVE_UP)
             self._leave(entry)
         if entry.connection is not None:
-            # Interrupted at work. Closed, so that whatever it holds is rolled back with it.
+            # It was interrupted during its transaction. Closing the connection rolls that back.
             if entry.commit is Commit.BEGUN:
                 entry.commit = Commit.OPEN if entry.connection.in_transaction else Commit.DONE
             self._file.writers.discard(entry.connection)
@@ -171,11 +172,11 @@ class Line:
                 for each in (*follower.companions, follower):
                     if each is not entry:
                         self._release(each, entry)
-        entry.is_told = True  # it is done with: settled again, it has nothing to wait for
+        entry.is_told = True  # it is settled: a second call has nothing to wait for
         self._hand_over(entry)
 
     def _release(self, follower: Entry, leader: Entry) -> None:
-        """Let a follower go, with its outcome. It has none yet if its leader was interrupted."""
+        """Release a follower. If its leader was interrupted, it has no outcome yet."""
         self._leave(follower)
         if not follower.is_decided:
             if leader.commit is Commit.OPEN or follower not in leader.committing:
@@ -187,17 +188,17 @@ class Line:
             follower.is_decided = True
         if not follower.is_told:
             follower.is_told = True
-            if follower.waiting is not None:  # a companion's thread waits on another entry
+            if follower.waiting is not None:  # the thread of a companion waits on another entry
                 follower.waiting.release()
 
     def _comes_to_lead(self, entry: Entry) -> bool:
-        """Whether a follower that was woken, or interrupted while it waited, leads now."""
+        """Whether a follower leads now that was woken, or interrupted while it waited."""
         if entry.fate is None or entry.is_told:
             return False
         if entry.fate.setdefault(_FATE, _GAVE_UP) is _GAVE_UP:
             self._leave(entry)
             return False
-        # A leader has it in hand, or is about to make it the leader: within a commit that is done.
+        # A leader is running it, or is about to make it the leader. Both are done within one commit.
         while not entry.is_told:
             if self._leader.get(_LEADER) is entry:
                 self._leave(entry)
@@ -206,11 +207,11 @@ class Line:
         return False
 
     def _hand_over(self, entry: Entry) -> None:
-        """Make the first waiting entry the leader; where none waits, the next to come leads."""
+        """Make the first waiting entry the leader. If none waits, the next thread that comes leads."""
         while self._leader.get(_LEADER) is entry:
             if not self._waiting:
                 self._leader.pop(_LEADER, None)
-                # Another may have come into the line in between, and found the leader still there.
+                # Another entry may have joined the line in between, and found the old leader still there.
                 if not self._waiting or self._leader.setdefault(_LEADER, entry) is not entry:
                     return
             with contextlib.suppress(IndexError):
@@ -219,7 +220,7 @@ class Line:
                     return
 
     def _appoint(self, successor: Entry) -> bool:
-        """The leadership last: interrupted before, it is done once more, and the successor waits for it."""
+        """Wake an entry, then make it the leader. After an interrupt this is repeated, and the entry waits for it."""
         assert successor.fate is not None
         assert successor.waiting is not None
         if successor.fate.setdefault(_FATE, _LEADS) is not _LEADS:

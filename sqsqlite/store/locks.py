@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POSIX record locks on small files, waited for with a timeout; and which process has SQLite's own locks.
+"""POSIX record locks on small files, with a timeout for waiting. And the processes that hold SQLite's own locks.
 
-The kernel wakes a blocked process at once and in order, but no call blocks on a record lock for a given number of
-seconds. So a helper thread blocks in place of the writer, who waits for the helper. Looking again and again instead
-cost half the throughput of 8 processes.
+The kernel wakes a blocked process at once and in order, but no system call waits for a record lock with a timeout. So a
+helper thread blocks instead of the writer, and the writer waits for the helper. Polling instead cost half the
+throughput of 8 processes.
 
-The locks serve fairness alone. Whatever goes wrong with one, the writer goes on without it: the kernel may refuse to
-block (EDEADLK, which it reports for two processes that merely use two files; ENOLCK), the system may have no thread
-left, and the process that holds the lock may be stopped.
+The locks only make waiting fair. If a lock fails, the writer goes on without it: the kernel may refuse to block
+(EDEADLK, also for two processes that only use two files; ENOLCK), the system may have no thread left, and the process
+that holds the lock may be stopped.
 """
 
 import errno
@@ -27,30 +27,30 @@ from sqsqlite.store.interrupts import Signal, refuse_handlers
 fcntl: Any
 try:
     import fcntl
-except ImportError:  # Windows: SQLite's busy handler alone
+except ImportError:  # Windows: only SQLite's busy handler
     fcntl = None
 
-# Seconds that the next in turn looks again and again before it sleeps: two or three turns at NORMAL.
+# Seconds that the next writer polls before it sleeps: two or three turns at NORMAL.
 SPIN = 0.0002
-# Seconds behind one and the same holder after which a writer goes on without the lock. And where it is seen that the
-# line moves, because the process whose turn it is has a long transaction.
+# Seconds behind the same holder after which a writer goes on without the lock. LONG_PATIENCE holds if the line is seen
+# to move: the process that has the turn runs a long transaction.
 PATIENCE, LONG_PATIENCE = 1.0, 5.0
-# Seconds between two looks where no call can block.
+# Seconds between two tries if no call can block.
 LOOK_AGAIN = 0.001
-# Seconds that a helper without work stays.
+# Seconds after which a helper without work ends.
 HELPER_STAYS = 5.0
 _LOCK = 0 if fcntl is None else fcntl.LOCK_EX
 _TRY = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
 _UNLOCK = 0 if fcntl is None else fcntl.LOCK_UN
 _HELD = (errno.EACCES, errno.EAGAIN)
-# struct flock: type, whence, start, length, process; macOS has another order.
+# struct flock: type, whence, start, length, process. macOS has another order.
 _FLOCK = struct.Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x")
 
 
 def holder_of(descriptor: int, start: int = 0, length: int = 0) -> int | None:
-    """The process that holds a lock on these bytes of an open file; None: no other process does.
+    """The process that holds a lock on these bytes of an open file. None: no other process does.
 
-    Looks, and neither takes nor drops a lock. 0: a process of another container.
+    It neither takes nor drops a lock. 0: a process of another container.
     """
     if fcntl is None:
         return None
@@ -68,14 +68,14 @@ def holder_of(descriptor: int, start: int = 0, length: int = 0) -> int | None:
 
 
 class RecordLock:
-    """One lock. Of this process one thread at a time uses it (see `Turnstile`).
+    """One lock. Only one thread of this process uses it at a time (see `Turnstile`).
 
     Args:
-        came_back: called by the helper when it has come back and its writer no longer waits.
+        came_back: called on the helper's thread when it stops blocking after its writer has given up.
 
     Attributes:
-        is_out: the helper blocks. Longer than a writer waits, if that gave up. Meanwhile the lock may become the
-            process's at any moment, so no other thread of it may touch the lock.
+        is_out: the helper blocks, even if its writer has given up. Meanwhile this process may get the lock at any
+            moment, so no other thread may touch it.
     """
 
     def __init__(self, path: Path, came_back: Callable[[], None]) -> None:
@@ -98,16 +98,16 @@ class RecordLock:
         self._granted.acquire()
         self._wanted = False
         self.is_out = False
-        # The process that writers gave up waiting for, and their seconds in all: a busy_timeout may be shorter than
-        # PATIENCE.
+        # The process behind which writers gave up, and how many seconds they waited in all: a busy_timeout may be
+        # shorter than PATIENCE.
         self._kept_by: int | None = None
         self._in_vain = 0.0
-        # The process that kept the lock for all of PATIENCE: while it stays, no writer waits for it again.
+        # The process that kept the lock for all of PATIENCE. No writer waits behind it again.
         self._stuck: int | None = None
 
     @property
     def is_deleted(self) -> bool:
-        """Whether its file was deleted, as with the database it stood next to."""
+        """Whether its file was deleted, for example together with the database."""
         return self._descriptor >= 0 and os.fstat(self._descriptor).st_nlink == 0
 
     def try_lock(self) -> bool:
@@ -115,7 +115,7 @@ class RecordLock:
 
         Raises:
             OSError: the system does not lock (ENOLCK, an input/output error), or the file can't be opened after a fork.
-            CannotOpen: the same, for it is not to be trusted any more.
+            CannotOpen: the file can't be opened, because it can't be trusted any more.
         """
         if self.is_out:
             return False
@@ -130,7 +130,7 @@ class RecordLock:
         return True
 
     def spin(self) -> bool:
-        """Try again and again, giving way to others, for the length of a short turn."""
+        """Poll for the length of a short turn, and let other threads run in between."""
         until = time.monotonic() + SPIN
         while time.monotonic() < until:
             os.sched_yield()
@@ -139,25 +139,25 @@ class RecordLock:
         return False
 
     def unlock(self) -> None:
-        """Give the lock up; without having it, does no harm."""
+        """Release the lock. Does no harm if the process does not have it."""
         if self._descriptor < 0:
             return
         try:
             fcntl.lockf(self._descriptor, _UNLOCK)
         except OSError:
-            return  # the end of the process gives it up; meanwhile writers go past it
+            return  # the end of the process releases it; until then writers go past it
 
     def holder(self) -> int | None:
         """The other process that has the lock: see `holder_of`."""
         return None if self._descriptor < 0 else holder_of(self._descriptor)
 
     def wait(self, timeout: float, moves: Callable[[int], bool]) -> bool:
-        """Sleep until the lock is ours (True), or it makes no sense to wait longer.
+        """Sleep until the lock is ours (True), or until waiting makes no more sense (False).
 
-        That is after `timeout` seconds, after PATIENCE behind one and the same holder, and where the system fails.
+        Waiting ends after `timeout` seconds, after PATIENCE behind the same holder, and when the system fails.
 
         Args:
-            moves: whether the line moves although this process keeps the lock: then LONG_PATIENCE holds.
+            moves: whether the line moves although this process keeps the lock. If so, LONG_PATIENCE holds.
         """
         holder = self.holder()
         if timeout <= 0 or (holder is not None and holder == self._stuck):
@@ -188,14 +188,14 @@ class RecordLock:
         return came
 
     def _note_holder(self, holder: int | None) -> bool:
-        """Whether it is the one that the last writer waited for; else the waiting begins anew."""
+        """Whether the last writer waited behind the same holder. If not, the waiting time starts again."""
         if holder is not None and holder == self._kept_by:
             return True
         self._kept_by, self._in_vain = holder, 0.0
         return False
 
     def _ask(self) -> bool:
-        """Send the helper. False: no thread is to be had."""
+        """Send the helper. False: the system has no thread left."""
         with self._mutex:
             self._wanted = True
             if self._helper is None or not self._helper.is_alive():
@@ -221,7 +221,7 @@ class RecordLock:
         return False
 
     def _withdraw(self) -> bool:
-        """Stop waiting. True: the lock came in the same instant, and the caller has to unlock it."""
+        """Stop waiting. True: the lock came at the same moment, and the caller must unlock it."""
         with self._mutex:
             if self._wanted:
                 self._wanted = False
@@ -235,7 +235,7 @@ class RecordLock:
                 self.is_out = False
                 is_wanted = self._wanted
                 if is_wanted:
-                    # Also where the system failed: the writer goes on without the lock.
+                    # Also if the system failed: the writer goes on without the lock.
                     self._wanted = False
                     self._granted.release()
                 elif came:
@@ -254,7 +254,7 @@ class RecordLock:
         return not self._closing
 
     def _block(self) -> bool:
-        """Until the lock is the process's; False: the system does not give it."""
+        """Block until the process has the lock. False: the system refuses it."""
         while True:
             try:
                 fcntl.lockf(self._descriptor, _LOCK)
@@ -263,11 +263,11 @@ class RecordLock:
                     return False
             else:
                 return True
-            # Not a deadlock: this thread blocks, but the one that holds the other file's lock goes on.
+            # This is no deadlock: only this thread blocks. The thread that holds the other file's lock goes on.
             time.sleep(LOOK_AGAIN)
 
     def close(self) -> None:
-        """Close the file and end the helper, which is not out."""
+        """Close the file and end the helper, which must not be out."""
         if self._descriptor < 0:
             return
         self._closing = True
@@ -276,10 +276,10 @@ class RecordLock:
         os.close(descriptor)
 
     def after_fork_in_child(self) -> None:
-        """The helper stayed in the parent, and so did the lock.
+        """Forget the helper and the lock, which stay in the parent.
 
-        Opened anew when it is next wanted: a daemon closes all descriptors that it was born with. The number may then
-        be SQLite's, and to unlock that one would drop the locks that SQLite has.
+        The next use opens the file again, because a daemon closes all descriptors that it inherited. SQLite may get the
+        same number later, and unlocking it would drop SQLite's locks.
         """
         self._reset()
         if self._descriptor >= 0:
@@ -287,14 +287,14 @@ class RecordLock:
             os.close(descriptor)
 
 
-# In -shm, from SQLite's WAL-index format: the bytes from 120 on are its locks, the first of them the writer's, five
-# for readers.
+# SQLite's WAL-index format: its locks are bytes of -shm from 120 on. The first one is the writer's. Five are for
+# readers.
 _WRITE_LOCK_BYTE = 120
 _READ_LOCK_BYTES = (123, 5)
 
 
 def writer_of(path: Path) -> str:
-    """Who writes, as the end of a sentence; empty where that cannot be seen."""
+    """The process that writes, as the end of a sentence. Empty if the system does not show it."""
     descriptors = _descriptors(path)
     pid = _writer(descriptors)
     if pid is None:
@@ -303,24 +303,24 @@ def writer_of(path: Path) -> str:
 
 
 def who_keeps_readers_out(path: Path) -> str:
-    """The same of the readers' locks. SQLite itself never keeps all of them for long."""
+    """The process that holds the readers' locks, as `writer_of`. SQLite itself never keeps all of them for long."""
     descriptors = _descriptors(path)
     pid = next((pid for each in descriptors if (pid := holder_of(each, *_READ_LOCK_BYTES)) is not None), None)
     return "" if pid is None else "; a process of another container has it" if pid == 0 else _named(pid)
 
 
 def is_writer(pid: int, path: Path) -> bool:
-    """Whether it is this process that has the write lock. A process of another container shows as 0."""
+    """Whether this process has the write lock. The number of a process of another container is 0."""
     return pid > 0 and _writer(_descriptors(path)) == pid
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the process is seen to be stopped: by SIGSTOP, Ctrl-Z or a debugger."""
+    """Whether the system shows that the process is stopped: by SIGSTOP, Ctrl-Z or a debugger."""
     return _status(pid)[1] in ("T", "t")
 
 
 def _descriptors(path: Path) -> set[int]:
-    """Those that SQLite has open in this process. Opening another one would drop its locks when that is closed."""
+    """SQLite's own descriptors of the -shm in this process. Closing another one would drop SQLite's locks."""
     try:
         return foreign.descriptors(foreign.identity(Path(f"{path}-shm")))
     except OSError as error:
@@ -335,10 +335,10 @@ def _writer(descriptors: set[int]) -> int | None:
 
 
 def _status(pid: int) -> tuple[str, str]:
-    """A process's name and state; both empty where they cannot be seen."""
+    """A process's name and state. Both are empty if the system does not show them."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # "123 (name) T ...": the name may hold anything, brackets too.
+            # "123 (name) T ...": the name may contain anything, brackets too.
             name, _, rest = file.read().decode(errors="replace").partition("(")[2].rpartition(")")
     except OSError as error:
         refuse_handlers(error)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema version of a file: what this SQSQLite can work with.
-
-The file's own facts: its id, its secret, the offset of its clock, and how that clock has jumped.
-"""
+"""The facts of a file in sqs_meta: its id, its secret, the offset and the jumps of its clock. And its schema version."""
 
 import time
 from pathlib import Path
@@ -18,10 +15,10 @@ from sqsqlite.store.used_up import refuse_used_up
 
 
 def schema_version(connection: Any, path: Path) -> int:
-    """The schema version of a file; 0 where none was noted.
+    """The schema version of a file. 0: the file has none.
 
     Raises:
-        Corrupt: it is not a number.
+        Corrupt: the version is not a number.
     """
     row = connection.execute(sql.SELECT_SCHEMA_VERSION).fetchone()
     version = 0 if row is None else row[0]
@@ -34,9 +31,9 @@ def check_version(connection: Any, path: Path) -> None:
     """Refuse a file of another schema version.
 
     Raises:
-        SchemaTooOld: `sqsqlite db upgrade` brings it here.
-        SchemaTooNew: a newer SQSQLite wrote it.
-        Corrupt: its version is not a number.
+        SchemaTooOld: the file needs `sqsqlite db upgrade`.
+        SchemaTooNew: a newer SQSQLite wrote the file.
+        Corrupt: the version is not a number.
     """
     version = schema_version(connection, path)
     if version < schema.SCHEMA_VERSION:
@@ -50,21 +47,21 @@ def check_version(connection: Any, path: Path) -> None:
         )
 
 
-# The wall clock stands off by so much more or less than was noted: set, or a virtual machine was paused.
+# If the wall clock's difference changes by more than this, it is noted: the clock was set, or a machine was paused.
 DIFFERENCE_NOTED_MS = 1_000
-# The year 10000: no instant of the file's clock is later, nor is a jump as long.
+# The year 10000: every instant of the file's clock is earlier, and every jump is shorter.
 LAST_MS = 253_402_300_800_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Meta(NamedTuple):
-    """What `sqs_meta` holds that a process needs.
+    """The facts in `sqs_meta` that a process needs.
 
     Attributes:
-        boot_id, clock_offset_ms: of the boot in which the offset was set; None where none was set.
-        jumps: of the clock, at the boots before and at this one.
-        difference_ms: by how much the wall clock was ahead of the file's when that was noted last.
-        noted_at: when that was, by the file's clock; 0: never.
+        boot_id, clock_offset_ms: the boot in which the offset was set, and the offset. None: it was never set.
+        jumps: the jumps of the clock, at this boot and at earlier ones.
+        difference_ms: how far the wall clock was ahead of the file's clock when the file last noted it.
+        noted_at: the instant of that note, by the file's clock. 0: never.
     """
 
     file_id: bytes
@@ -80,7 +77,7 @@ def read(connection: Connection) -> Meta:
     """Read `sqs_meta`.
 
     Raises:
-        Corrupt: the file's id or secret is missing, or a row of its clock holds what no clock can show.
+        Corrupt: the file's id or secret is missing, or a row has a value that no clock can show.
     """
     rows = {name: (number, value) for name, number, value in connection.execute(sql.SELECT_META)}
     file_id, secret = (rows.get(name, (None, None))[1] for name in ("file_id", "secret"))
@@ -116,7 +113,7 @@ def _damaged_clock(name: str) -> Corrupt:
 
 
 def boot_id() -> bytes | None:
-    """What tells this boot from others; None where there is no boot-time clock to go with it."""
+    """An id that differs at each boot. None: the system has no boot-time clock."""
     if not hasattr(time, "CLOCK_BOOTTIME"):
         return None
     try:
@@ -128,7 +125,7 @@ def boot_id() -> bytes | None:
 
 
 def clock_of(meta: Meta) -> Clock | None:
-    """The file's clock, if its offset was set since this boot."""
+    """The file's clock, if its offset was set after this boot."""
     current = boot_id()
     if current is None:
         return WallClock()
@@ -138,7 +135,7 @@ def clock_of(meta: Meta) -> Clock | None:
 
 
 def now_ms(connection: Connection) -> int:
-    """What a file's clock shows that may have no offset of this boot: for reading a file that is not open."""
+    """The time of the file's clock, even if it has no offset of this boot: for reading a file that is not open."""
     facts = read(connection)
     clock = clock_of(facts)
     if clock is not None:
@@ -149,8 +146,8 @@ def now_ms(connection: Connection) -> int:
 def set_clock(connection: Connection) -> Clock:
     """Set the offset of the file's clock, at the first open after a boot. The caller holds the turn.
 
-    The clock goes to wall time, and the jump is kept: what the clock never counted makes no message expire. It never
-    runs behind an instant the file has seen: after a boot with a wrong wall clock it starts at the last one known.
+    The clock goes to wall time, and the file keeps the jump: time that the clock never counted makes no message expire.
+    The clock never goes back: after a boot with a wrong wall clock it starts at the last instant that the file knows.
     """
     connection.execute("BEGIN IMMEDIATE")
     facts = read(connection)
@@ -170,18 +167,18 @@ def set_clock(connection: Connection) -> Clock:
 
 
 def last_instant(connection: Connection, facts: Meta) -> int:
-    """The latest instant that the file's clock is known to have shown: up to a minute early; 0 in a new file."""
+    """The last known instant of the file's clock, up to a minute too early. 0 in a new file."""
     last_minute: int = connection.execute(sql.SELECT_LAST_MINUTE).fetchone()[0]
     return max(last_minute, facts.noted_at)
 
 
 def jumps_until(connection: Connection, facts: Meta, now_ms: int) -> Jumps:
-    """The clock's jumps, with the one that takes it to `now_ms` at this boot."""
+    """The clock's jumps, including the jump to `now_ms` at this boot."""
     last_at = last_instant(connection, facts)
     return facts.jumps.after(last_at, now_ms) if last_at else facts.jumps
 
 
 def note_difference(connection: Connection, difference_ms: int, now_ms: int) -> None:
-    """Keep by how much the wall clock is ahead of the file's, and when that was, in the caller's transaction."""
+    """Note how far the wall clock is ahead of the file's clock, and when, in the caller's transaction."""
     row = {"name": "difference", "number": difference_ms, "bytes": b"%d" % now_ms}
     connection.execute(sql.SET_META, row)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schema versions: which one a file has, which one this SQSQLite needs, and the way from one to the other.
+"""Schema versions: a file's version, the version that this SQSQLite needs, and the migrations between them.
 
-Alembic runs the revisions under `migrations/`, revision 0002 leading to schema version 2. Opening a file looks at the
-version alone and loads nothing of this.
+Alembic runs the revisions under `migrations/`. Revision 0002 leads to schema version 2. Opening a file only reads the
+version, and does not load this module.
 """
 
 import re
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 Objects = dict[tuple[str, str], str]
-"""(type, name) of each of our objects -> its SQL, spaces and line ends told apart no more."""
+"""The SQL of each of our objects by (type, name), with all white space alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Upgrade:
 
     Attributes:
         version: the file's schema version before.
-        migrations: the steps, in order; none when the file was up to date.
-        backup: where the file as it was stands, None when none was made.
+        migrations: the steps, in order. Empty: the file was up to date.
+        backup: the path of the backup. None: no backup was made.
     """
 
     path: Path
@@ -56,7 +56,7 @@ def current(path: Path) -> int:
     """The schema version of a file of queues.
 
     Raises:
-        NotAdopted: a database without queues.
+        NotAdopted: the file is a database without queues.
         StoreError: the file can't be read.
     """
     with reading(path) as connection:
@@ -64,7 +64,7 @@ def current(path: Path) -> int:
 
 
 def check(path: Path) -> list[str]:
-    """How the schema differs from the one that is needed, a line each: its version, changed tables or indexes.
+    """The differences from the needed schema, a line each: its version, changed tables or indexes.
 
     Raises: as `current`.
     """
@@ -78,7 +78,7 @@ def check(path: Path) -> list[str]:
 
 
 def differences(connection: Connection) -> list[str]:
-    """Where our tables, indexes, views and triggers are not those of a new file, a line each."""
+    """The differences of our tables, indexes, views and triggers from a new file's, a line each."""
     found = objects(connection)
     new = dbapi.connect(":memory:", isolation_level=None)
     try:
@@ -98,12 +98,12 @@ def differences(connection: Connection) -> list[str]:
 
 
 def objects(connection: Connection) -> Objects:
-    """Our part of the file's schema."""
+    """The objects of the file's schema that are ours."""
     return {(kind, name): _words(text) for kind, name, text in connection.execute(LIST_SCHEMA_OBJECTS)}
 
 
 def _words(text: str | None) -> str:
-    """Alembic, SQLAlchemy and our own text break lines in different places."""
+    """The SQL without line breaks, because Alembic, SQLAlchemy and our own text break lines in different places."""
     return re.sub(r"\s*([(),])\s*", r"\1", " ".join((text or "").split()))
 
 
@@ -115,28 +115,28 @@ def upgrade(
     busy_timeout: float = 30.0,
     scripts: Path | None = None,
 ) -> Upgrade:
-    """Bring a file to the newest schema version: each step in a transaction of its own, and whole or not at all.
+    """Bring a file to the newest schema version. Each step has its own transaction, and runs completely or not at all.
 
     Args:
-        dry_run: only tell the steps; may be asked while others use the file.
+        dry_run: only return the steps. Works while others use the file.
         backup: copy the file to `FILE.v1-20300131T120000Z.backup` before the first step.
         busy_timeout: seconds to wait for the turn to write.
-        scripts: the folder of `env.py` and `versions`, unless the one that comes with SQSQLite.
+        scripts: the folder of `env.py` and `versions`. None: the folder that comes with SQSQLite.
 
     Raises:
-        FileInUse: a process has the file open; none may run on while its rows change their meaning.
-        SchemaTooNew: a newer SQSQLite made it.
-        NotAdopted: it holds no queues.
-        TargetExists, DiskFull: the backup could not be made, nothing was changed.
+        FileInUse: a process has the file open. It must not go on while rows change their meaning.
+        SchemaTooNew: a newer SQSQLite made the file.
+        NotAdopted: the file is a database without queues.
+        TargetExists, DiskFull: the backup could not be made. Nothing was changed.
     """
-    path = create.resolved(path)  # the locks next to it are named after the file, not after a link to it
+    path = create.resolved(path)  # the locks next to the file have its own name, not that of a link
     with reading(path) as connection:
         version, steps = _plan(connection, path, scripts)
     if dry_run or not steps:
         return Upgrade(path, version, steps, None)
     create.check_path(path)
     with alone(path, busy_timeout) as connection:
-        # Another process may have been faster while this one waited for the turn.
+        # Another process may have upgraded the file while this one waited for the turn.
         version, steps = _plan(connection, path, scripts)
         kept = None
         if steps and backup:
@@ -149,7 +149,7 @@ def upgrade(
 
 
 def run(connection: Connection, steps: "tuple[Migration, ...]", scripts: Path | None = None) -> None:
-    """Run the steps on a connection of its own, each in a transaction of its own. Without any, load nothing."""
+    """Run the steps on this connection, each in its own transaction. Without any, load nothing."""
     if not steps:
         return
     from alembic import command
@@ -167,7 +167,7 @@ def run(connection: Connection, steps: "tuple[Migration, ...]", scripts: Path | 
                 command.upgrade(config, step.revision)
     except DBAPIError as error:
         if isinstance(error.orig, dbapi.Error):
-            raise error.orig from error  # translated like any other of the driver's, by who knows the path
+            raise error.orig from error  # the caller, which knows the path, translates it like other errors of the driver
         raise
 
 
@@ -178,7 +178,7 @@ def pending(version: int, scripts: Path | None = None) -> tuple[Migration, ...]:
         SchemaTooNew: the version is beyond the newest.
     """
     if scripts is None and version == schema.SCHEMA_VERSION:
-        return ()  # without loading Alembic
+        return ()  # do not load Alembic for it
     from alembic.script import ScriptDirectory
 
     found = [
