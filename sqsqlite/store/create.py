@@ -181,9 +181,7 @@ def check_kind(path: Path) -> bool:
     try:
         return _check_kind(path)
     except PermissionError as error:
-        raise CannotOpen(
-            f"{path}: this user may not look into {path.parent}, or not pass through to it"
-        ) from error
+        raise CannotOpen(f"{path}: this user may not open {path.parent}, or a folder above it") from error
     except OSError as error:  # a name that is too long, for example
         refuse_handlers(error)
         raise refused(path, error) from error

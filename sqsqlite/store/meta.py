@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of a file in sqs_meta: its id, its secret, the offset and the jumps of its clock. And its schema version."""
+"""A file's facts in sqs_meta: its id, its secret, the offset and the jumps of its clock. Also its schema version."""
 
 import time
 from pathlib import Path

@@ -167,7 +167,7 @@ def run(connection: Connection, steps: "tuple[Migration, ...]", scripts: Path | 
                 command.upgrade(config, step.revision)
     except DBAPIError as error:
         if isinstance(error.orig, dbapi.Error):
-            raise error.orig from error  # the caller, which knows the path, translates it like other errors of the driver
+            raise error.orig from error  # the caller knows the path and translates it
         raise
 
 

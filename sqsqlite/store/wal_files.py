@@ -198,7 +198,7 @@ def cut(path: Path) -> CannotOpen:
 def _gone(path: Path) -> CannotOpen:
     return CannotOpen(
         f"{path}: its -wal or -shm was deleted or replaced while in use: what was acknowledged since then is lost, and "
-        "perhaps more. Stop all processes that use the file, then open it anew and run `sqsqlite check`"
+        "perhaps more. Stop all processes that use the file, then open it again and run `sqsqlite check`"
     )
 
 
