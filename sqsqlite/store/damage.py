@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from sqsqlite.errors import Corrupt, SQSQLiteError
 from sqsqlite.sql import operators as find
 from sqsqlite.sql.operators import LIST_TABLES
@@ -128,6 +126,8 @@ def damage_behind(file: File, error: Exception, snapshot: Connection | None = No
     if isinstance(error, dbapi.Error) and primary_code(error) not in _ODD_CODES:
         return None
     # A request's text was decoded earlier, so this text is from a row.
+    import msgspec  # here, because short commands start without it
+
     undecodable = isinstance(error, UnicodeError | msgspec.DecodeError)
     why = "a text in it can't be decoded" if undecodable else _find_damage(file, snapshot)
     if why is None:

@@ -106,10 +106,10 @@ def test_raw_cursor_under_sqlalchemy_ends_with_its_transaction(sqs, queue):
 )
 def test_cursor_used_after_its_block_is_refused(sqs, queue, use):
     cursor = relay(sqs)
-    with pytest.raises(errors.StoreError, match="transaction has ended"):
+    with pytest.raises(errors.StoreError, match="was reading has ended"):
         use(cursor)
     cursor.close()
-    with sqs.transaction(), pytest.raises(errors.StoreError, match="transaction has ended"):
+    with sqs.transaction(), pytest.raises(errors.StoreError, match="was reading has ended"):
         use(cursor)
     assert len(sqs.queues()) == 1
 
@@ -122,7 +122,7 @@ def test_loop_that_leaves_its_block_is_refused_and_not_ended_early(sqs, queue):
             cursor = connection.execute(NUMBERS)
         yield from cursor
 
-    with pytest.raises(errors.StoreError, match="transaction has ended"):
+    with pytest.raises(errors.StoreError, match="was reading has ended"):
         list(rows())
 
 
