@@ -52,9 +52,20 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or suggest similar ones. Click itself would search only the verbs that are loaded."""
         name = args[0]
+        if name == "help":
+            return self._help(ctx, args[1:])
         if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(on_screen(_unknown(name)), ctx)
         return super().resolve_command(ctx, args)
+
+    def _help(
+        self, ctx: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """`help`, as other programs have it: `--help` of the command that follows."""
+        if not words:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return self.resolve_command(ctx, [*words, "--help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - Click's signature
         return list(VERBS)
@@ -101,6 +112,10 @@ def _run(line: CommandLine, verb: Callable[[], Any]) -> Any:
     try:
         try:
             result = verb()
+            line.finish_output(failed=False)
+        except (Failure, click.exceptions.Exit):
+            line.finish_output(failed=True)
+            raise
         finally:
             line.close()
         if sys.stdout is not None:

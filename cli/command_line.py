@@ -119,8 +119,20 @@ class CommandLine:
             self._sqs.close()
             self._sqs = None
 
+    def finish_output(self, *, failed: bool) -> None:
+        """Put the file of --out in its place.
+
+        Args:
+            failed: the command has failed after its data, or without any. Then a file without data changes nothing.
+        """
+        if "output" in self.__dict__:
+            if failed:
+                self.output.keep()
+            else:
+                self.output.finish()
+
     def close(self) -> None:
-        """Close what was opened. A second call does nothing."""
+        """Close what was opened. A second call does nothing. Unfinished output is dropped."""
         self.close_file()
         if "output" in self.__dict__:
             self.output.close()
@@ -202,7 +214,7 @@ class CommandLine:
             return
         text = question if isinstance(question, str) else question()
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise click.UsageError(f"{text}? There is no terminal to ask on: --yes confirms it.")
+            raise click.UsageError(f"{text}? The command can't ask without a terminal: add --yes to confirm.")
         if not click.confirm(f"{text}?", err=True):
             raise Failure("Nothing was done.")
 

@@ -117,6 +117,7 @@ def _print(context: click.Context, line: CommandLine, outcome: "Outcome", *, rep
         if back := returns(outcome):
             line.say("\nThe other workers received the killed worker's messages again:")
             output.rows(back, _RETURNS)
+        output.finish()
     finally:
         output.close()
     run("queues")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints data in the chosen format, rows or the AWS CLI's documents, and checks the file that --out names."""
 
+import contextlib
 import io
 import json
 import os
+import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -85,6 +87,55 @@ def _is_database(path: Path) -> bool:
         return False  # the next check tells whether it can be written
 
 
+class Target:
+    """The file that --out names. A new one is written next to it and takes its place when it is complete.
+
+    So a command that fails leaves the old file as it was.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._path = Path(os.path.realpath(name))  # a link stays a link
+        self._part: Path | None = None
+
+    def open(self) -> IO[str]:
+        """Open the new file, or a pipe or device itself.
+
+        Raises:
+            Failure: it can't be written.
+        """
+        try:
+            given = Path(self.name)
+            # /dev/stdout may be a file, which the shell has open.
+            if given.is_absolute() and given.parts[1:2] in (("dev",), ("proc",)):
+                return given.open("w", encoding="utf-8")
+            if not self._path.exists() or self._path.is_file():
+                part = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
+                with contextlib.suppress(
+                    OSError
+                ):  # a folder that is closed to this user, or a very long name
+                    file = part.open("x", encoding="utf-8")
+                    self._part = part
+                    with contextlib.suppress(FileNotFoundError):
+                        part.chmod(stat.S_IMODE(self._path.stat().st_mode))
+                    return file
+            return self._path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise Failure(f"--out {self.name}: {error.strerror}") from error
+
+    def put_in_place(self) -> None:
+        """Let the new file take the old one's place. A second call does nothing."""
+        if self._part is not None:
+            self._part.replace(self._path)
+            self._part = None
+
+    def drop(self) -> None:
+        """Remove the new file, unless it is in its place."""
+        if self._part is not None:
+            self._part.unlink(missing_ok=True)
+            self._part = None
+
+
 Row = Mapping[str, Any]
 
 
@@ -123,17 +174,14 @@ class Output:
         self._file: IO[str] | None = None
         self._endless: Drawing | None = None
         self._screen: Screen | None = None
-        if path not in (None, "-"):
-            check_target(str(path), inputs)
-            try:
-                self._file = open(str(path), "w", encoding="utf-8")  # noqa: SIM115 - open for the run
-            except OSError as error:
-                raise Failure(f"--out {path}: {error.strerror}") from error
+        self._target = None if path in (None, "-") else Target(str(path))
+        if self._target is not None:
+            check_target(self._target.name, inputs)
 
     @property
     def is_terminal(self) -> bool:
         """Whether the data goes to a terminal."""
-        return self._file is None and sys.stdout is not None and sys.stdout.isatty()
+        return self._target is None and sys.stdout is not None and sys.stdout.isatty()
 
     @property
     def makes_tables(self) -> bool:
@@ -150,24 +198,42 @@ class Output:
         """Whether a table may fill the terminal, which can restore its earlier content afterwards."""
         return self.shows_tables and obeys_escapes()
 
+    def finish(self) -> None:
+        """Put the file in its place, after the last data. Without any data it is empty."""
+        if self._target is not None:
+            self._file = self._file or self._target.open()
+            self._file.flush()
+            self._target.put_in_place()
+
+    def keep(self) -> None:
+        """Put the data printed so far in its place, although the command has failed. Without data nothing changes."""
+        if self._file is not None:
+            self.finish()
+
     def close(self) -> None:
-        """Flush, close the file, and restore the terminal."""
+        """Close the file, drop it unless it was put in its place, and restore the terminal."""
         if self._screen is not None:
             self._screen.close()
         if self._file is not None:
-            self._file.close()
+            try:
+                self._file.close()
+            finally:
+                assert self._target is not None
+                self._target.drop()
 
     @property
     def _out(self) -> IO[str]:
-        if self._file is not None:
+        if self._target is not None:
+            self._file = self._file or self._target.open()
             return self._file
         if sys.stdout is None:  # Python sets it so when the descriptor is closed
             raise Failure("standard output is closed")
         return sys.stdout
 
     def flush(self) -> None:
-        """Hand the printed data to the operating system."""
+        """Hand the printed data to the operating system, in the file's place: the next data may come much later."""
         self._out.flush()
+        self.keep()
 
     def sync(self) -> None:
         """Flush, and sync a file to the disk, before the messages are deleted."""

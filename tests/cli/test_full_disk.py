@@ -48,7 +48,7 @@ def test_load(run, disk, tmp_path):
         assert_whole(loaded)
 
 
-def test_dump(run, disk):
-    """A part of the dump was written; only a complete dump ends with an `end` line."""
+def test_dump_leaves_the_one_before(run, disk):
+    (disk / "orders.jsonl").write_text("yesterday's\n")
     assert_full(run("dump", "--out", disk / "orders.jsonl"))
-    assert '"end"' not in (disk / "orders.jsonl").read_text().splitlines()[-1]
+    assert [(file.name, file.read_text()) for file in disk.iterdir()] == [("orders.jsonl", "yesterday's\n")]

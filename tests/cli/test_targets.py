@@ -2,6 +2,8 @@
 """--out never overwrites queues, and an unwritable target is reported before any work."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -88,3 +90,66 @@ def test_a_folder_may_be_created_below_an_existing_one(path):
     path.touch()
     with pytest.raises(Failure, match=r"queues\.db is not a folder"):
         check_folder("--out", path / "b")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dump", "missing"),
+        ("peek", "missing"),
+        ("receive", "missing"),
+        ("--db", "missing.db", "dump"),
+        ("--db", "missing.db", "queues"),
+    ],
+)
+def test_a_command_that_fails_leaves_the_old_file_as_it_was(run, path, words):
+    run("create", "orders")
+    file = path.with_name("orders.jsonl")
+    file.write_text("yesterday's\n")
+    assert run(*words, "--out", file).code == 1
+    assert file.read_text() == "yesterday's\n"
+    assert sorted(each.name for each in path.parent.iterdir() if each.name.endswith(".part")) == []
+
+
+def test_a_replaced_file_keeps_its_mode_and_its_link(run, path):
+    run("send", "orders", "hi", "--create")
+    file, link = path.with_name("private.jsonl"), path.with_name("link.jsonl")
+    file.write_text("old")
+    file.chmod(0o600)
+    link.symlink_to(file)
+    assert run("peek", "orders", "--out", link).code == 0
+    assert link.is_symlink()
+    assert '"hi"' in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_command_without_data_leaves_an_empty_file(run, path):
+    run("create", "orders")
+    file = path.with_name("orders.jsonl")
+    file.write_text("old")
+    assert run("peek", "orders", "--out", file).code == 0
+    assert file.read_text() == ""
+
+
+@pytest.mark.parametrize("to_file", [False, True])
+def test_devices_and_pipes_get_the_data_as_it_comes(run, path, tmp_path, to_file):
+    run("send", "orders", "hi", "--create")
+    command = [
+        sys.executable,
+        "-m",
+        "sqsqlite.cli",
+        "--db",
+        str(path),
+        "peek",
+        "orders",
+        "--out",
+        "/dev/stdout",
+    ]
+    kept = tmp_path / "kept.jsonl"
+    if to_file:
+        with kept.open("w") as file:
+            subprocess.run(command, stdout=file, check=True)
+        said = kept.read_text()
+    else:
+        said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert '"hi"' in said
