@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import click
 
-EVERYDAY = "Everyday commands (positional)"
+EVERYDAY = "Everyday commands"
 FILES = "The file"
 ENDPOINT = "The endpoint"
 ANALYTICS = "Analytics (Spark, which needs Java)"

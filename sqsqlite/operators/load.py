@@ -150,7 +150,7 @@ def _create_queues(
         try:
             set_queue_attributes(tx, request, caller)
         except InvalidParameterValue as error:
-            warnings.append(f"queue {queue.name} has no RedrivePolicy here: {error.message}")
+            warnings.append(f"queue {queue.name} was loaded without its RedrivePolicy: {error.message}")
     return [queue.name for queue in created], warnings
 
 

@@ -150,3 +150,13 @@ def test_short_commands_start_without_the_other_actions(words: list[str], left_o
         == set()
     )
     assert "sqsqlite.store.store" in loaded
+
+
+@pytest.mark.parametrize("words", [(), ("send",), ("db", "upgrade")])
+def test_help_is_a_command_too(run, words):
+    asked = run("help", *words)
+    assert (asked.code, asked.out) == (0, run(*words, "--help").out)
+
+
+def test_help_of_an_unknown_command_names_similar_ones(run):
+    assert "did you mean create" in run("help", "creat").err
