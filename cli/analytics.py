@@ -47,7 +47,7 @@ def export(
     a snapshot and keeps the earlier ones; the column taken_at tells them apart. Spark, DuckDB and pandas read the
     folder as it is.
     """
-    from sqsqlite.cli.output import check_folder
+    from sqsqlite.cli.out_file import check_folder
     from sqsqlite.contract.names import queue_name
     from sqsqlite.spark import facts_of, iso, message_rows, read_facts, write_parquet
 

@@ -148,7 +148,7 @@ class CommandLine:
         """
         target = self.options.get("out")
         if target not in (None, "-"):
-            from sqsqlite.cli.output import check_target
+            from sqsqlite.cli.out_file import check_target
 
             check_target(target, inputs)
 

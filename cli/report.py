@@ -206,7 +206,7 @@ def _check_target(line: CommandLine, form: str | None, paths: Sequence[Path]) ->
     if form != "parquet":
         line.check_out(paths)
         return
-    from sqsqlite.cli.output import check_folder
+    from sqsqlite.cli.out_file import check_folder
 
     folder = line.options["out"]
     if Path(folder).exists():

@@ -9,7 +9,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.cli.failures import Failure
-from sqsqlite.cli.output import check_folder, check_target
+from sqsqlite.cli.out_file import check_folder, check_target
 
 VERBS = [
     ("queues",),
