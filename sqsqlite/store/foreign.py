@@ -11,8 +11,7 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -77,32 +76,49 @@ def descriptors(wanted: Identity) -> set[int]:
     return set()
 
 
-@contextmanager
-def opening(path: Path) -> Iterator[None]:
+class opening:  # noqa: N801 - used like a function
     """A block around each connect. It refuses a file that another copy has open, and notes which descriptors are ours.
 
     It holds `no_fork` all the time. If a signal handler interrupts an opening, descriptors may stay that were not
     noted. SQLite closes them when it can, and the next opening counts them as ours. The same happens after an opening
     that took the last descriptor, because then the system could not list them.
+
+    Not a generator: one that an interrupt left unfinished would go on when it is freed, perhaps within another
+    thread's opening.
     """
-    _opening.now = True
-    wanted = identity(path) if path.exists() else None
-    try:
-        if wanted is not None:
-            if wanted in _torn:
-                raise StoreError(f"{path}: {TORN}")
-            if wanted not in _cut_short and _found(wanted, path) - _our_descriptors.get(wanted, set()):
-                raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
-            _cut_short.add(wanted)
-        yield
-    finally:
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._wanted: Identity | None = None
+
+    def __enter__(self) -> None:
+        _opening.now = True
+        try:
+            self._begin()
+        except BaseException:
+            _opening.now = False
+            raise
+
+    def _begin(self) -> None:
+        path = self._path
+        self._wanted = wanted = identity(path) if path.exists() else None
+        if wanted is None:
+            return
+        if wanted in _torn:
+            raise StoreError(f"{path}: {TORN}")
+        if wanted not in _cut_short and _found(wanted, path) - _our_descriptors.get(wanted, set()):
+            raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
+        _cut_short.add(wanted)
+
+    def __exit__(self, *_: object) -> None:
         _opening.now = False
-        if wanted is None and path.exists():
-            wanted = identity(path)
+        wanted = self._wanted
+        if wanted is None and self._path.exists():
+            wanted = identity(self._path)
             _cut_short.add(wanted)
         if wanted in _cut_short:
             with contextlib.suppress(CannotOpen):
-                _our_descriptors[wanted] = _found(wanted, path)
+                _our_descriptors[wanted] = _found(wanted, self._path)
                 _cut_short.discard(wanted)
 
 

@@ -9,6 +9,7 @@ WAL after a crash stops at the hole.
 Nothing is opened here. The files are looked at by name, and the WAL through a descriptor of SQLite's.
 """
 
+import errno
 import os
 import threading
 from collections import defaultdict
@@ -134,22 +135,34 @@ def _wal_is_cut(path: Path, noted: _Noted, frames: int, frame_bytes: int) -> boo
         return True
     if not hasattr(os, "pread"):
         return False
-    with _lock:  # no other thread closes the descriptor meanwhile
+    with _lock:  # no other thread closes a descriptor of ours meanwhile
         descriptor = _descriptor(noted)
         if descriptor < 0:
             return False
-        header = os.pread(descriptor, HEADER_BYTES, 0)
-        salt = header[16:24]
-        if header[:4] not in MAGIC:
+        try:
+            is_cut = _has_hole(noted, descriptor, frames, frame_bytes)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            return False
+        # A connection that an interrupt has lost closes it when it is freed, whoever reads then. The number may be
+        # another file's now, so the next look decides.
+        return is_cut and _descriptor(noted) == descriptor
+
+
+def _has_hole(noted: _Noted, descriptor: int, frames: int, frame_bytes: int) -> bool:
+    header = os.pread(descriptor, HEADER_BYTES, 0)
+    salt = header[16:24]
+    if header[:4] not in MAGIC:
+        return True
+    # Each frame has the salt of its WAL, unless it is in a hole. Those up to the last look were looked at then, and if
+    # they were cut off since, the last one of them is in the hole.
+    first = max(1, noted.frames) if salt == noted.salt and noted.frames <= frames else 1
+    for frame in range(first, frames + 1, 1 + (frames - first) // PROBES):
+        start = HEADER_BYTES + (frame - 1) * frame_bytes
+        if os.pread(descriptor, FRAME_HEADER_BYTES, start)[8:16] != salt:
             return True
-        # Each frame has the salt of its WAL, unless it is in a hole. Those up to the last look were looked at then, and
-        # if they were cut off since, the last one of them is in the hole.
-        first = max(1, noted.frames) if salt == noted.salt and noted.frames <= frames else 1
-        for frame in range(first, frames + 1, 1 + (frames - first) // PROBES):
-            start = HEADER_BYTES + (frame - 1) * frame_bytes
-            if os.pread(descriptor, FRAME_HEADER_BYTES, start)[8:16] != salt:
-                return True
-        noted.salt, noted.frames = salt, frames
+    noted.salt, noted.frames = salt, frames
     return False
 
 
@@ -172,18 +185,26 @@ def hold_unfinished_commit(path: Path, connection: Any) -> bool:
         descriptor = _descriptor(noted)
         if descriptor < 0 or frames < 0:
             return True
-        salt = os.pread(descriptor, HEADER_BYTES, 0)[16:24]
-        if frames:
-            noted.salt, noted.frames = salt, 0
-        elif salt == noted.salt:
-            return False  # the WAL was to begin again, and still has the header of the one before
-        size_bytes = os.fstat(descriptor).st_size
-        for start in range(HEADER_BYTES + frames * frame_bytes, size_bytes - frame_bytes + 1, frame_bytes):
-            header = os.pread(descriptor, FRAME_HEADER_BYTES, start)
-            if header[8:16] != salt:
-                break
-            if any(header[4:8]):
-                return True
+        try:
+            return _has_commit_behind(noted, descriptor, frames, frame_bytes)
+        except OSError as error:
+            refuse_handlers(error)
+            return True
+
+
+def _has_commit_behind(noted: _Noted, descriptor: int, frames: int, frame_bytes: int) -> bool:
+    salt = os.pread(descriptor, HEADER_BYTES, 0)[16:24]
+    if frames:
+        noted.salt, noted.frames = salt, 0
+    elif salt == noted.salt:
+        return False  # the WAL was to begin again, and still has the header of the one before
+    size_bytes = os.fstat(descriptor).st_size
+    for start in range(HEADER_BYTES + frames * frame_bytes, size_bytes - frame_bytes + 1, frame_bytes):
+        header = os.pread(descriptor, FRAME_HEADER_BYTES, start)
+        if header[8:16] != salt:
+            break
+        if any(header[4:8]):
+            return True
     return False
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two copies of SQLite on one file in one process break each other's locks: the second copy is refused."""
 
+import gc
 import os
 import sqlite3
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.errors import SecondSQLiteCopy
-from sqsqlite.store import driver
+from sqsqlite.store import driver, foreign
 from tests.store.inspection import bodies
 from tests.store.processes import Program
 
@@ -75,6 +76,19 @@ def test_standard_library_is_refused_by_uri(tmp_path, name, mode):
     path = tmp_path / name
     with sqsqlite.connect(path), pytest.raises(SecondSQLiteCopy):
         standard_library(f"file:{quote(os.fsencode(path))}?mode={mode}", uri=True)
+
+
+def test_an_opening_that_an_interrupt_cut_short_disturbs_no_later_one(sqs, path):
+    """It is freed with the interrupt's traceback, perhaps while another thread opens the file."""
+    cut_short = [foreign.opening(path)]
+    cut_short[0].__enter__()
+    with foreign.opening(path):
+        cut_short.clear()
+        gc.collect()
+        connection = driver.dbapi.connect(path)
+    with foreign.opening(path):
+        pass  # it would be refused if the connection's descriptor had not been noted
+    connection.close()
 
 
 def test_refused_copy_leaves_our_lock_alone(sqs, path, queue):

@@ -264,6 +264,28 @@ with sqsqlite.connect(sys.argv[1]) as sqs:
         assert program.hear() == "kept"
 
 
+def test_a_descriptor_that_a_lost_connection_closes_meanwhile_is_no_loss(shop, monkeypatch):
+    """A connection that an interrupt has lost is closed when it is freed, whatever another thread reads then."""
+    lost = [connect(shop, synchronous="FULL", busy_timeout=1)]
+    lost[0].execute("SELECT count(*) FROM sqs_meta").fetchone()
+    with sqsqlite.connect(shop) as sqs:
+        sqs.queue("orders").send("x")
+        pread, read_from = os.pread, []
+
+        def free_and_read(descriptor, *place):
+            lost.clear()
+            read_from.append(descriptor)
+            return pread(descriptor, *place)
+
+        writers = sqs._store.file.writers
+        with writers.lent() as connection, monkeypatch.context() as patched:
+            patched.setattr(os, "pread", free_and_read)
+            assert not writers.are_cut(connection, connection)
+            assert not writers.are_cut(connection, connection)
+        assert len(set(read_from)) == 2  # the second look took another descriptor
+        sqs.queue("orders").send("y")
+
+
 def test_a_connection_to_a_file_that_was_deleted_is_closed(shop):
     """The connection keeps no descriptor, although the file's name leads to it no longer."""
     with contextlib.closing(sqsqlite.connect(shop)):
