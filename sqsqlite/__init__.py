@@ -34,6 +34,7 @@ __all__ = [
     "check_dump",
     "client",
     "connect",
+    "dbapi",
     "errors",
     "key_file_session",
     "restore",
@@ -43,7 +44,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from sqsqlite import boto as boto
-    from sqsqlite import errors
+    from sqsqlite import dbapi, errors
     from sqsqlite.access.keys import AccessKey, NewKey, Session
     from sqsqlite.api.client import Client, client
     from sqsqlite.api.closed_file import (
@@ -114,7 +115,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that this gi
 
         if name in _HOMES:
             value = getattr(import_module(f"sqsqlite.{_HOMES[name]}"), name)
-        elif name in ("errors", "boto"):
+        elif name in ("boto", "dbapi", "errors"):
             value = import_module(f"sqsqlite.{name}")
         else:
             raise AttributeError(f"module 'sqsqlite' has no attribute {name!r}")

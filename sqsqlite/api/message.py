@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import msgspec
 
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     from sqsqlite.actions.receive import Found
     from sqsqlite.contract.message_attributes import MessageAttributeValue
     from sqsqlite.contract.receipts import Sealer
+    from sqsqlite.store.own_connection import OwnConnection
 
-    CallersTransaction = (
-        SQLAlchemyConnection | Session
-    )  # the application's own transaction, which an operation joins
+    class DjangoConnection(Protocol):
+        """What `django.db.connection` is."""
+
+        def ensure_connection(self) -> None:
+            """Connect, unless it is connected."""
+
+    # The application's own transaction, which an operation joins.
+    CallersTransaction = SQLAlchemyConnection | Session | OwnConnection | DjangoConnection
 
 
 class SentMessage(msgspec.Struct, frozen=True):
@@ -109,7 +115,7 @@ class Message:
 
         Args:
             missing_ok: inside a transaction, too, a message that is gone is not an error.
-            connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
+            connection: a transaction of the application's, see `Queue.send`: deleted when, and only if, it commits.
 
         Raises:
             InvalidParameterValue: the visibility timeout ended, or another consumer received it since; it stays.

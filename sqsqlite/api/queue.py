@@ -55,7 +55,9 @@ class Queue(QueueInspection):
             deduplication_id: FIFO: sent again within five minutes, the message is stored once. Needed unless the
                 queue has ContentBasedDeduplication.
             trace_header: AWSTraceHeader.
-            connection: a SQLAlchemy Connection or Session on `sqs.engine`: sent when, and only if, it commits.
+            connection: the application's own transaction: the message is sent when, and only if, it commits. A
+                Connection or Session of SQLAlchemy's on `sqs.engine` or on an engine with `module=sqsqlite.dbapi`, or
+                a connection of `sqsqlite.dbapi`.
 
         Raises:
             InvalidMessageContents, InvalidParameterValue, MissingParameter: not as SQS allows.
@@ -159,7 +161,7 @@ class Queue(QueueInspection):
         Args:
             messages: of this queue, or their receipt handles.
             missing_ok: inside a transaction of the caller's, too, a message that is gone is not an error.
-            connection: a SQLAlchemy Connection or Session on `sqs.engine`: deleted when, and only if, it commits.
+            connection: the application's own transaction, see `send`: deleted when, and only if, it commits.
 
         Raises:
             TypeError: `messages` is one message or one handle, or holds something else.

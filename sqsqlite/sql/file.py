@@ -40,6 +40,11 @@ SELECT_ALEMBIC_VERSION = """
 SELECT version_num FROM sqs_alembic_version
 """
 
+TAKE_WRITE_LOCK = """
+-- Changes nothing, and takes the write lock as every change does. By the primary key: no row has this name.
+UPDATE sqs_meta SET number = number WHERE name = ''
+"""
+
 SELECT_LAST_MINUTE = """
 -- The latest instant of which the file knows: the clock must not run behind it after a boot. A damaged row must not
 -- set it for ever: nothing counts that is beyond the year 10000, nor a text, to SQLite later than any number.

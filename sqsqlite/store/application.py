@@ -114,16 +114,21 @@ class Application:
             connection.transaction = None
         self._file.turnstile.leave(connection)
 
-    def transaction_of(self, connection: Connection) -> Transaction:
-        """The transaction that an application connection has begun.
+    @staticmethod
+    def has_lent(connection: Connection) -> bool:
+        """Whether the connection is of `engine` or `transaction()`, of this file or another one."""
+        return isinstance(connection, ApplicationConnection)
+
+    def transaction_of(self, connection: ApplicationConnection) -> Transaction:
+        """The transaction that a connection of `engine` or `transaction()` has begun.
 
         Raises:
-            StoreError: the connection is not from this file's `engine`, or is not inside a transaction that may write.
+            StoreError: the connection is another file's, or is not inside a transaction that may write.
         """
-        if not isinstance(connection, ApplicationConnection) or connection.application is not self:
+        if connection.application is not self:
             raise StoreError(
-                f"{connection!r} is not a connection to {self._file.path} from `sqs.engine` or `sqs.transaction()`: "
-                "only those can carry the application's rows and the queue's messages in one transaction"
+                f"{connection!r} is from the engine of another `connect`: take it from this one's `sqs.engine`, which "
+                f"is to {self._file.path}"
             )
         if connection.transaction is None or not connection.in_transaction:
             raise StoreError(
@@ -132,15 +137,16 @@ class Application:
             )
         return connection.transaction
 
-    def connection_of(self, caller: Any) -> ApplicationConnection:
-        """The raw connection under a SQLAlchemy Connection or Session. Begins its transaction."""
+    def connection_of(self, caller: Any) -> Connection:
+        """The raw connection under one of SQLAlchemy's or Django's. Begins the transaction of SQLAlchemy's."""
         if hasattr(caller, "get_bind"):  # a Session, which begins by itself
             caller = caller.connection()
-        if hasattr(caller, "in_transaction") and hasattr(caller, "begin") and not caller.in_transaction():
+        if hasattr(caller, "ensure_connection"):  # Django's wrapper, which connects when it is first used
+            caller.ensure_connection()
+        elif hasattr(caller, "in_transaction") and hasattr(caller, "begin") and not caller.in_transaction():
             caller.begin()
-        raw = getattr(caller, "connection", caller)
-        found: ApplicationConnection = getattr(raw, "driver_connection", raw)
-        return found
+        raw = caller if isinstance(caller, dbapi.Connection) else getattr(caller, "connection", caller)
+        return getattr(raw, "driver_connection", raw)
 
     # --- SQLAlchemy
 

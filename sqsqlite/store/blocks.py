@@ -125,31 +125,33 @@ class Blocks:
         """Run an operation in the caller's transaction, completely or not at all, and then write its counts."""
         tx.connection.refuse_ended()
         with neutral(tx.connection):
-            return self._run_joined(tx, operation, arguments)
-
-    def _run_joined(self, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
-        tx.now_ms = self._file.clock.now_ms()
-        try:
-            tx.execute("SAVEPOINT sqs_operation")
-            try:
-                result = operation(tx, *arguments)
-                write_counts(tx)
-            except BaseException:
-                tx.deltas.clear()
-                if tx.connection.in_transaction:
-                    _take_back(tx)
-                raise
-            tx.execute("RELEASE sqs_operation")
-        except ODD as error:
-            raise_typed(self._file, error)
-        except OSError as error:
-            raise_used_up(error, self._file.path)
-            raise
-        return result
+            return run_joined(self._file, tx, operation, arguments)
 
     def after_fork_in_child(self) -> None:
         """Forget the open transactions, which stay in the parent."""
         self._thread = threading.local()
+
+
+def run_joined(file: File, tx: Transaction, operation: Callable[..., R], arguments: tuple[Any, ...]) -> R:
+    """Run an operation in a transaction that goes on afterwards, completely or not at all, and write its counts."""
+    tx.now_ms = file.clock.now_ms()
+    try:
+        tx.execute("SAVEPOINT sqs_operation")
+        try:
+            result = operation(tx, *arguments)
+            write_counts(tx)
+        except BaseException:
+            tx.deltas.clear()
+            if tx.connection.in_transaction:
+                _take_back(tx)
+            raise
+        tx.execute("RELEASE sqs_operation")
+    except ODD as error:
+        raise_typed(file, error)
+    except OSError as error:
+        raise_used_up(error, file.path)
+        raise
+    return result
 
 
 def _take_back(tx: Transaction) -> None:

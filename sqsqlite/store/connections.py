@@ -14,11 +14,13 @@ from urllib.parse import quote
 from weakref import WeakSet
 
 from sqsqlite.errors import CannotOpen, SQSQLiteError, StoreClosed
-from sqsqlite.store import foreign, wal_files
+from sqsqlite.store import driver, foreign, same_copy, wal_files
 from sqsqlite.store.driver import Connection, dbapi
 from sqsqlite.store.interrupts import until_done
 from sqsqlite.store.meta import check_version
 from sqsqlite.store.translate import translate
+
+same_copy.install()
 
 
 class PlainConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
@@ -45,7 +47,7 @@ def connect(
     """Open a connection with the settings that all connections to queue files have. `busy_timeout` is in seconds."""
     with foreign.no_fork(), foreign.opening(path):
         try:
-            connection = dbapi.connect(
+            connection = driver.connect(
                 uri(path, mode),
                 uri=True,
                 isolation_level=None,
@@ -193,7 +195,7 @@ class Pool:
         connection = self.take()
         self._open.discard(connection)
         self._kept.add(connection)
-        _keep_for_ever(self._kept)
+        foreign.keep_for_ever(self._kept)
 
     @property
     def is_torn(self) -> bool:
@@ -246,14 +248,7 @@ class Pool:
     def after_fork_in_child(self) -> None:
         self._gate = threading.Lock()
         if inherited := set(self._open):
-            _keep_for_ever(inherited)
-
-
-def _keep_for_ever(inherited: set[Connection]) -> None:
-    """Never close these connections: even at the interpreter's end that would end a transaction of the parent."""
-    import ctypes
-
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
+            foreign.keep_for_ever(inherited)
 
 
 _pools: "weakref.WeakSet[Pool]" = weakref.WeakSet()

@@ -11,7 +11,8 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -37,10 +38,17 @@ TORN = (
     "this process was forked while a transaction was open on the file, which leaves SQLite's idea of its locks wrong "
     "here for good. Fork outside of transactions, or use the file in a process that is started anew"
 )
-_ADVICE = (
-    "Two copies of SQLite on one file break each other's locks and lose commits. "
-    "Take the connection from `sqs.engine`, `sqs.read_engine` or `sqs.transaction()` instead"
-)
+
+
+def _advice() -> str:
+    """Why two copies are refused, which ones they are, and how to use one."""
+    others = " or ".join(driver.other_copies()) or "another copy of SQLite"
+    return (
+        f"SQSQLite uses {driver.PRODUCT}, the program also {others}. Two copies of SQLite on one file break each "
+        "other's locks and lose commits. Use one: `sqsqlite.dbapi.connect(...)` in place of `sqlite3.connect(...)`, "
+        "`create_engine(..., module=sqsqlite.dbapi)` in SQLAlchemy, or take the connection from `sqs.engine`, "
+        "`sqs.read_engine` or `sqs.transaction()`"
+    )
 
 
 def identity(path: Path) -> Identity:
@@ -107,7 +115,7 @@ class opening:  # noqa: N801 - used like a function
         if wanted in _torn:
             raise StoreError(f"{path}: {TORN}")
         if wanted not in _cut_short and _found(wanted, path) - _our_descriptors.get(wanted, set()):
-            raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_ADVICE}.")
+            raise SecondSQLiteCopy(f"{path} is already open in this process, not by SQSQLite. {_advice()}.")
         _cut_short.add(wanted)
 
     def __exit__(self, *_: object) -> None:
@@ -120,6 +128,18 @@ class opening:  # noqa: N801 - used like a function
             with contextlib.suppress(CannotOpen):
                 _our_descriptors[wanted] = _found(wanted, self._path)
                 _cut_short.discard(wanted)
+
+
+@contextmanager
+def noting(path: Path) -> Iterator[None]:
+    """A block around a connect by the driver itself, past SQSQLite. The copy is the same, so what it opens is ours."""
+    had: set[int] = set()
+    with contextlib.suppress(OSError):  # it will be made, or no descriptor is free to list them
+        had = descriptors(identity(path))
+    yield
+    with contextlib.suppress(OSError), _lock:  # it may be gone already
+        wanted = identity(path)
+        _our_descriptors[wanted] = _our_descriptors.get(wanted, set()) | (descriptors(wanted) - had)
 
 
 def _found(wanted: Identity, path: Path) -> set[int]:
@@ -187,9 +207,35 @@ def is_torn(wanted: Identity) -> bool:
     return wanted in _torn
 
 
+def keep_for_ever(inherited: Collection[Any]) -> None:
+    """Never close these connections: even at the interpreter's end that would end a transaction of the parent."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
+
+
+before_fork: list[Callable[[], None]] = []
+"""Called before a fork when no connection can be opened any more: each closes what it can."""
+
+
+def _before_fork() -> None:
+    """See which files stay open through the fork: the pools have closed their idle connections."""
+    _lock.acquire()
+    for close_idle in before_fork:
+        close_idle()
+    with contextlib.suppress(
+        OSError
+    ):  # no descriptor is free to list them: then the noted connections decide
+        for wanted in list(_our_descriptors):
+            _our_descriptors[wanted] &= descriptors(wanted)
+            if not _our_descriptors[wanted]:
+                del _our_descriptors[wanted]
+
+
 def _after_fork_in_child() -> None:
-    """Connections that still count as open belong to the parent: the pools closed the idle ones before the fork."""
+    """Files that are still open belong to the parent."""
     _torn.update(wanted for wanted in list(_open_connections) if is_open(wanted))
+    _torn.update(_our_descriptors)
     _opening.now = False
     _lock.release()
 
@@ -197,7 +243,7 @@ def _after_fork_in_child() -> None:
 if hasattr(os, "register_at_fork"):
     # Hold the lock across the fork, so the child does not inherit it locked by another thread.
     os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork_in_child
+        before=_before_fork, after_in_parent=_lock.release, after_in_child=_after_fork_in_child
     )
 
 
@@ -205,19 +251,12 @@ def _refuse_standard_library(event: str, arguments: tuple[object, ...]) -> None:
     """An audit hook: the standard library's sqlite3 announces each connect. Our module is another one, and does not."""
     if event != "sqlite3.connect" or not _open_connections or getattr(_opening, "now", False):
         return
-    database = arguments[0]
-    if isinstance(database, bytes):
-        database = os.fsdecode(database)
-    if not isinstance(database, (str, os.PathLike)):
+    path, _ = driver.file_of(arguments[0], uri=True)
+    if path is None:
         return
-    name = os.fspath(database)
-    if isinstance(name, str) and name.startswith("file:"):
-        from urllib.parse import unquote_to_bytes, urlsplit
-
-        name = os.fsdecode(unquote_to_bytes(urlsplit(name).path))
     try:
-        status = os.stat(name)
+        status = os.stat(path)
     except (OSError, ValueError):
         return
     if is_open((status.st_dev, status.st_ino)):
-        raise SecondSQLiteCopy(f"{name} is open by SQSQLite in this process. {_ADVICE}.")
+        raise SecondSQLiteCopy(f"{path} is open by SQSQLite in this process. {_advice()}.")

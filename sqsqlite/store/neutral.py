@@ -43,9 +43,14 @@ _NOTHING_TO_DO: AbstractContextManager[None] = nullcontext()
 
 def neutral(connection: Connection) -> AbstractContextManager[None]:
     """A block in which rows are tuples, text is `str`, and writing is allowed, whatever the application has set."""
-    if connection.row_factory is None and connection.text_factory is str and not connection.is_changed:
+    if connection.row_factory is None and connection.text_factory is str and not _is_changed(connection):
         return _NOTHING_TO_DO
     return _Neutral(connection)
+
+
+def _is_changed(connection: Connection) -> bool:
+    """Whether the application may have set something on a connection that we lent it. Its own are its own."""
+    return getattr(connection, "is_changed", False)
 
 
 class _Neutral:
@@ -57,7 +62,7 @@ class _Neutral:
     def __enter__(self) -> None:
         connection = self._connection
         make_plain(connection)
-        if connection.is_changed and run(connection, "PRAGMA query_only") != [(0,)]:
+        if _is_changed(connection) and run(connection, "PRAGMA query_only") != [(0,)]:
             self._query_only = True
             run(connection, "PRAGMA query_only = OFF")
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is worth knowing and not needed: a set of texts that forgets rather than grows.
-
-One SQLite file, open: reading, writing in group commits, waking, upkeep, the caller's own transactions.
-"""
+"""One SQLite file, open: reading, writing in group commits, waking, upkeep, the caller's own transactions."""
 
 import contextlib
 import os
@@ -165,8 +162,17 @@ class Store:
         return entries
 
     def join(self, connection: Connection, operation: Callable[..., R], *arguments: Any) -> R:
-        """Run an operation inside the transaction that an application's connection has begun."""
-        return self._blocks.join(self.application.transaction_of(connection), operation, arguments)
+        """Run an operation inside the transaction that an application's connection has begun.
+
+        Raises:
+            StoreError: it is no connection to this file, or in no transaction.
+        """
+        application = self.application
+        if application.has_lent(connection):
+            return self._blocks.join(application.transaction_of(connection), operation, arguments)
+        from sqsqlite.store import own_engine  # an application may do without
+
+        return own_engine.join(self.transactions, connection, operation, arguments)
 
     @property
     def transaction_of_thread(self) -> Transaction | None:
@@ -191,9 +197,14 @@ class Store:
         """What to read from for the length of the block: inside a transaction that one, else a snapshot.
 
         Args:
-            within: an application's connection whose transaction to read in.
+            within: an application's connection whose transaction to read in. With one of its own engine a snapshot
+                is read: what is read here, about queues, does not change in such a transaction.
         """
-        tx = self._blocks.readable if within is None else self.application.transaction_of(within)
+        if within is None:
+            tx = self._blocks.readable
+        else:
+            application = self.application
+            tx = application.transaction_of(within) if application.has_lent(within) else None
         if tx is None:
             with snapshot(self.file) as found:
                 yield found

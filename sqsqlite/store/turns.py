@@ -194,16 +194,23 @@ class Turnstile:
         writer = self._turn.holder()
         return writer is not None and is_writer(writer, self._path) and not is_stopped(holder)
 
-    def refuse_holder(self) -> None:
+    def refuse_holder(self, but: Holder | None = None) -> None:
         """Refuse a second write on a thread that holds the turn: it would wait for itself.
+
+        Args:
+            but: a holder that may go on.
 
         Raises:
             TransactionInProgress: this is such a thread.
         """
-        if self._held and self.is_held_here:
+        if self._held and not self._is_held_by(but) and self.is_held_here:
             raise TransactionInProgress(
                 "this thread already holds a write transaction on the file: pass it as `connection=`, or leave it first"
             )
+
+    def _is_held_by(self, holder: Holder | None) -> bool:
+        found = self._held.get(_TURN)
+        return holder is not None and found is not None and found() is holder
 
     @property
     def is_held_here(self) -> bool:
@@ -269,6 +276,12 @@ def turnstile_for(identity: tuple[int, int], folder: Path) -> Turnstile:
             found = _turnstiles[identity] = Turnstile(folder)
         found.user_count += 1
         return found
+
+
+def known(identity: tuple[int, int]) -> Turnstile | None:
+    """The turnstile of a file that is open as a queue's in this process, if it is."""
+    found = _turnstiles.get(identity)
+    return found if found is not None and found.user_count > 0 and not found.is_stale() else None
 
 
 def let_go(turnstile: Turnstile) -> None:

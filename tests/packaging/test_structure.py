@@ -20,7 +20,7 @@ LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
-    ("api", "boto", "serve", "spark"),  # the doors
+    ("api", "boto", "dbapi", "serve", "spark"),  # the doors
     ("operators",),
     ("access",),
     ("actions",),

@@ -6,6 +6,8 @@ import select
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -104,3 +106,38 @@ say("free")
 input()
 """
 """Holds SQLite's own write lock from "held" to a line of input, past all turns: a program that knows nothing of us."""
+
+
+class Child:
+    """A forked child that runs a function and ends. Its result or error comes back as text."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        read, write = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            text = "nothing"
+            try:
+                text = str(function())
+            except BaseException as error:  # noqa: BLE001 - reported to the parent
+                text = f"{type(error).__name__}: {error}"
+            finally:
+                os.write(write, text.encode()[:4096])
+                os._exit(0)
+        os.close(write)
+        self._read = read
+
+    def outcome(self, patience: float = PATIENCE) -> str:
+        """Wait for its end.
+
+        Raises:
+            AssertionError: it did not end in time.
+        """
+        deadline = time.monotonic() + patience
+        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise AssertionError(f"the child was not done after {patience:g} s")
+            time.sleep(0.002)
+        with os.fdopen(self._read, "rb") as pipe:
+            return pipe.read().decode()

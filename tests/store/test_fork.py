@@ -4,7 +4,6 @@
 import contextlib
 import multiprocessing
 import os
-import signal
 import stat
 import subprocess
 import threading
@@ -16,6 +15,7 @@ import pytest
 import sqsqlite
 from sqsqlite.store import checkpoints, connections
 from tests.store.inspection import assert_whole, bodies
+from tests.store.processes import Child
 from tests.store.waiting import Task, until
 
 pytestmark = [
@@ -23,36 +23,6 @@ pytestmark = [
     # From Python 3.12 on: this module tests forks in the presence of threads.
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
-
-
-class Child:
-    """A forked child that runs a function and ends. Its result or error comes back as text."""
-
-    def __init__(self, function):
-        read, write = os.pipe()
-        self.pid = os.fork()
-        if not self.pid:
-            text = "nothing"
-            try:
-                text = str(function())
-            except BaseException as error:  # noqa: BLE001 - reported to the parent
-                text = f"{type(error).__name__}: {error}"
-            finally:
-                os.write(write, text.encode()[:4096])
-                os._exit(0)
-        os.close(write)
-        self._read = read
-
-    def outcome(self, patience=300.0):
-        deadline = time.monotonic() + patience
-        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
-            if time.monotonic() > deadline:
-                os.kill(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
-                raise AssertionError(f"the child was not done after {patience:g} s")
-            time.sleep(0.002)
-        with os.fdopen(self._read, "rb") as pipe:
-            return pipe.read().decode()
 
 
 @pytest.fixture(autouse=True)

@@ -62,7 +62,7 @@ def _hard_link(path):
     ids=["text", "Path", "bytes", "dotted", "relative", "symbolic link", "hard link"],
 )
 def test_standard_library_is_refused_on_our_open_file(sqs, path, spelled):
-    with pytest.raises(SecondSQLiteCopy, match=r"Take the connection from `sqs\.engine`"):
+    with pytest.raises(SecondSQLiteCopy, match="Two copies of SQLite"):
         standard_library(spelled(path))
 
 
