@@ -130,7 +130,7 @@ SAMPLES = {
 
 # Folders whose tests run one after the other, while others run two at a time: two Sparks would share two cores, and two
 # processes would install one client into the same folder.
-ONE_AT_A_TIME = {"spark", "clients"}
+ONE_AT_A_TIME = {"spark", "clients", "frameworks"}
 
 
 def pytest_collection_modifyitems(items):

@@ -56,8 +56,8 @@ class Queue(QueueInspection):
                 queue has ContentBasedDeduplication.
             trace_header: AWSTraceHeader.
             connection: the application's own transaction: the message is sent when, and only if, it commits. A
-                Connection or Session of SQLAlchemy's on `sqs.engine` or on an engine with `module=sqsqlite.dbapi`, or
-                a connection of `sqsqlite.dbapi`.
+                Connection or Session of SQLAlchemy's on `sqs.engine` or on an engine with `module=sqsqlite.dbapi`, a
+                connection of `sqsqlite.dbapi`, or Django's with the engine `sqsqlite.django`.
 
         Raises:
             InvalidMessageContents, InvalidParameterValue, MissingParameter: not as SQS allows.

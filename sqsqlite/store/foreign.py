@@ -46,8 +46,8 @@ def _advice() -> str:
     return (
         f"SQSQLite uses {driver.PRODUCT}, the program also {others}. Two copies of SQLite on one file break each "
         "other's locks and lose commits. Use one: `sqsqlite.dbapi.connect(...)` in place of `sqlite3.connect(...)`, "
-        "`create_engine(..., module=sqsqlite.dbapi)` in SQLAlchemy, or take the connection from `sqs.engine`, "
-        "`sqs.read_engine` or `sqs.transaction()`"
+        "`create_engine(..., module=sqsqlite.dbapi)` in SQLAlchemy, the engine `sqsqlite.django` in Django, or take "
+        "the connection from `sqs.engine`, `sqs.read_engine` or `sqs.transaction()`"
     )
 
 
