@@ -9,6 +9,7 @@ can stand in for `sqlite3`. `connect` gives a `Connection`, which may have the s
 a fork. docs/transactions.md describes it.
 """
 
+from types import ModuleType
 from typing import Any
 
 from sqsqlite.store import driver, own_fork
@@ -45,6 +46,32 @@ def connect(database: Any, *arguments: Any, factory: Any = Connection, **options
             f"the factory of a connection must derive from sqsqlite.dbapi.Connection: {factory!r}"
         )
     return factory(database, *arguments, **options)
+
+
+def asynchronous() -> Any:
+    """The same for SQLAlchemy's asynchronous engine, which reaches the driver through aiosqlite.
+
+        create_async_engine("sqlite+aiosqlite:///app.db", module=sqsqlite.dbapi.asynchronous())
+
+    Raises:
+        ImportError: aiosqlite or SQLAlchemy is not installed.
+    """
+    import aiosqlite
+    from sqlalchemy.dialects.sqlite.aiosqlite import AsyncAdapt_aiosqlite_dbapi
+
+    class Module(ModuleType):
+        """aiosqlite with the names and the connections of this module."""
+
+        Connection = aiosqlite.Connection
+
+        def connect(self, database: Any, **options: Any) -> Any:
+            """A connection of aiosqlite's that opens one of ours in its thread."""
+            return aiosqlite.Connection(lambda: connect(database, **options), iter_chunk_size=64)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(driver.dbapi, name)
+
+    return AsyncAdapt_aiosqlite_dbapi(Module("aiosqlite"), driver.dbapi)
 
 
 def __getattr__(name: str) -> Any:

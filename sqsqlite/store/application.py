@@ -138,7 +138,16 @@ class Application:
         return connection.transaction
 
     def connection_of(self, caller: Any) -> Connection:
-        """The raw connection under one of SQLAlchemy's or Django's. Begins the transaction of SQLAlchemy's."""
+        """The raw connection under one of SQLAlchemy's or Django's. Begins the transaction of SQLAlchemy's.
+
+        Raises:
+            StoreError: an asynchronous one, outside of its `run_sync`.
+        """
+        if hasattr(caller, "run_sync"):
+            raise StoreError(
+                f"{type(caller).__name__} is asynchronous: pass what its `run_sync` gives, as in `await "
+                "session.run_sync(lambda inner: queue.send(body, connection=inner))`"
+            )
         if hasattr(caller, "get_bind"):  # a Session, which begins by itself
             caller = caller.connection()
         if hasattr(caller, "ensure_connection"):  # Django's wrapper, which connects when it is first used

@@ -43,6 +43,8 @@ def join(
         StoreError: the connection is to another file or of another copy of SQLite, or it is in no transaction and
             begins none by itself.
     """
+    if type(connection).__module__.split(".")[0] == "aiosqlite":
+        return _on_its_thread(connection, lambda raw: join(transactions, raw, operation, arguments))
     file = transactions.file
     if file.is_closed:
         raise file.closed_error()
@@ -60,6 +62,18 @@ def join(
         except dbapi.Error as error:
             raise translate(error, file.path) from error
         return run_joined(file, _transaction(transactions, connection), operation, arguments)
+
+
+def _on_its_thread(connection: Any, work: Callable[[Connection], R]) -> R:
+    """Call `work` with the driver's connection of an aiosqlite connection, in the thread that this one has.
+
+    Only SQLAlchemy's asynchronous engine gives it to a caller that is not a coroutine: within `run_sync`.
+    """
+    from sqlalchemy.util import await_only
+
+    raw = connection._conn  # noqa: SLF001 - aiosqlite has no public name for either
+    result: R = await_only(connection._execute(lambda: work(raw)))  # noqa: SLF001
+    return result
 
 
 def _refuse_another_file(path: Path, connection: Connection) -> None:
