@@ -34,6 +34,7 @@ Base.metadata.create_all(engine)
 
 
 def session() -> Iterator[Session]:
+    """Use it with scope="function": FastAPI would otherwise commit after it has answered."""
     with Session(engine) as opened, opened.begin():
         yield opened
 
@@ -60,7 +61,7 @@ app = FastAPI(lifespan=lifespan)
 
 
 @app.post("/orders/{item}")
-def place(item: str, opened: Annotated[Session, Depends(session)]) -> dict[str, int]:
+def place(item: str, opened: Annotated[Session, Depends(session, scope="function")]) -> dict[str, int]:
     order = Order(item=item)
     opened.add(order)
     opened.flush()
@@ -71,5 +72,5 @@ def place(item: str, opened: Annotated[Session, Depends(session)]) -> dict[str, 
 
 
 @app.get("/orders")
-def orders(opened: Annotated[Session, Depends(session)]) -> dict[str, bool]:
+def orders(opened: Annotated[Session, Depends(session, scope="function")]) -> dict[str, bool]:
     return {order.item: order.is_mailed for order in opened.query(Order)}
