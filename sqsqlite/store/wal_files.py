@@ -145,8 +145,8 @@ def _wal_is_cut(path: Path, noted: _Noted, frames: int, frame_bytes: int) -> boo
             if error.errno != errno.EBADF:
                 raise
             return False
-        # A connection that an interrupt has lost closes it when it is freed, whoever reads then. The number may be
-        # another file's now, so the next look decides.
+        # A connection that an interrupt has lost closes it when it is freed, even in the middle of this. Its number
+        # may be another file's now, so the next look decides.
         return is_cut and _descriptor(noted) == descriptor
 
 

@@ -114,7 +114,7 @@ def test_another_thread_is_refused_unless_it_is_allowed(path):
 # --- one file, two users
 
 
-def test_file_is_open_by_both_whoever_comes_first(path):
+def test_file_is_open_by_both_in_either_order(path):
     first = dbapi.connect(path)
     first.execute("CREATE TABLE items (name TEXT)")
     with sqsqlite.connect(path, adopt=True) as sqs:
