@@ -7,9 +7,10 @@ The engine is Django's own for SQLite with the driver of `sqsqlite.dbapi`. A tra
 unless `OPTIONS` sets another `transaction_mode`. docs/django.md shows a whole application.
 """
 
+import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqsqlite.errors import StoreError
 from sqsqlite.store import driver
@@ -45,6 +46,11 @@ def sqs(using: str = "default") -> "SQS":
             f'DATABASES["{using}"] is in memory, as Django\'s tests are unless they name a file: set '
             '"TEST": {"NAME": "test.db"} there'
         )
+    return open_queues(path)
+
+
+def open_queues(path: Path) -> "SQS":
+    """The queues in a file, opened once in each process."""
     with _lock:
         found = _opened.get(path)
         if found is None:
@@ -52,3 +58,21 @@ def sqs(using: str = "default") -> "SQS":
 
             found = _opened[path] = connect(path, adopt=True)
         return found
+
+
+def close_queues(name: Any) -> None:
+    """Close the queues in the file of this name, if they are open: the file is about to be deleted."""
+    path, _ = driver.file_of(name, uri=True)
+    with _lock:
+        found = _opened.pop(path, None) if path is not None else None
+    if found is not None:
+        found.close()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

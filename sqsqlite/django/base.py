@@ -3,16 +3,20 @@
 
 import datetime as dt
 import decimal
+import shutil
 from collections.abc import Iterable, Mapping
 from itertools import tee
+from pathlib import Path
 from typing import Any
 
-from django.db.backends.sqlite3 import base
+from django.db.backends.sqlite3 import base, creation
 from django.db.backends.sqlite3._functions import register as register_functions
 from django.utils.asyncio import async_unsafe
 from django.utils.dateparse import parse_date, parse_datetime, parse_time
 
 from sqsqlite import dbapi
+from sqsqlite.django import close_queues, open_queues
+from sqsqlite.sql.file import FIND_META_TABLE
 
 # Django tells the standard library's module how to store and read these types. Ours has to know it as well.
 for _name, _parse in (
@@ -49,10 +53,33 @@ class SQLiteCursorWrapper(dbapi.Cursor):
         return super().executemany(self.convert_query(query, param_names=names), param_list)
 
 
+class DatabaseCreation(creation.DatabaseCreation):  # type: ignore[misc] # Django ships no types
+    """Makes and deletes the databases of tests, with what stands beside a file of queues."""
+
+    def _create_test_db(self, verbosity: int, autoclobber: bool, keepdb: bool = False) -> str:
+        name: str = super()._create_test_db(verbosity, autoclobber, keepdb)
+        if not self.is_in_memory_db(name) and not Path(name).exists():
+            _delete_beside(name)  # of a run that was killed: a new database must not get its WAL
+        return name
+
+    def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
+        close_queues(test_database_name)
+        super()._destroy_test_db(test_database_name, verbosity)
+        if not self.is_in_memory_db(test_database_name) and not Path(test_database_name).exists():
+            _delete_beside(test_database_name)
+
+
+def _delete_beside(name: str) -> None:
+    for end in ("-wal", "-shm", "-journal"):
+        Path(f"{name}{end}").unlink(missing_ok=True)
+    shutil.rmtree(f"{name}-sqs", ignore_errors=True)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc] # Django ships no types
     """One database of `settings.DATABASES` in one thread."""
 
     Database = dbapi
+    creation_class = DatabaseCreation
 
     def get_connection_params(self) -> dict[str, Any]:
         """The arguments of `get_new_connection`, from the settings."""
@@ -70,6 +97,9 @@ class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc] # Django ship
         for statement in ("PRAGMA foreign_keys = ON", "PRAGMA legacy_alter_table = OFF", *self.init_commands):
             if statement.strip():
                 connection.execute(statement)
+        # Now, outside of any transaction: opening may have to set the file's clock, after a boot of the machine.
+        if connection.path is not None and connection.execute(FIND_META_TABLE).fetchone():
+            open_queues(connection.path)
         return connection
 
     def create_cursor(self, name: str | None = None) -> Any:  # noqa: ARG002 - Django's signature

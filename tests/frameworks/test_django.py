@@ -119,11 +119,38 @@ def users(project):
 def test_page_runs(bin_folder, tmp_path):
     for name, text in files(PAGE).items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    [commands] = runnable(PAGE)
-    printed = run(
-        "bash", "-euo", "pipefail", "-c", commands.source, cwd=tmp_path, env=environment(bin_folder, tmp_path)
+    commands, tests = runnable(PAGE)
+    bash, settings = ("bash", "-euo", "pipefail", "-c"), environment(bin_folder, tmp_path)
+    assert run(*bash, commands.source, cwd=tmp_path, env=settings) == commands.output
+    for _ in range(2):
+        run(*bash, tests.source, cwd=tmp_path, env=settings)
+    assert sorted(path.name for path in tmp_path.glob("test.db*")) == []
+
+
+KILLED = """
+import os, signal
+from django.test import TransactionTestCase
+from queues import mail
+class Killed(TransactionTestCase):
+    def test_that_kills_its_process(self):
+        mail().send("of the killed run")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_of_tests_leaves_nothing_to_the_next(bin_folder, tmp_path):
+    """Its database stays behind with a WAL: Django removes the database alone."""
+    for name, text in files(PAGE).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "killed.py").write_text(KILLED, encoding="utf-8")
+    settings = {**environment(bin_folder, tmp_path), "DJANGO_SETTINGS_MODULE": "settings"}
+    command = [bin_folder / "python", "-m", "django", "test", "--noinput"]
+    killed = subprocess.run(
+        [*command, "killed"], cwd=tmp_path, env=settings, capture_output=True, check=False
     )
-    assert printed == commands.output
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert (tmp_path / "test.db-wal").exists()
+    run(*command, "tests", cwd=tmp_path, env=settings)
 
 
 ROLLED_BACK = """
@@ -133,7 +160,7 @@ from queues import mail
 try:
     with transaction.atomic():
         User.objects.create(username="no")
-        mail.send("no", connection=connection)
+        mail().send("no", connection=connection)
         raise KeyError
 except KeyError:
     pass
@@ -142,11 +169,11 @@ with transaction.atomic():
     try:
         with transaction.atomic():
             User.objects.create(username="inner")
-            mail.send("inner", connection=connection)
+            mail().send("inner", connection=connection)
             raise KeyError
     except KeyError:
         pass
-    mail.send("yes", connection=connection)
+    mail().send("yes", connection=connection)
 """
 
 
@@ -157,15 +184,19 @@ def test_messages_roll_back_with_the_rows(project, tmp_path):
     assert users(project) == 1
 
 
-def test_mistakes_are_told(project):
-    _, _, errors = project(
-        "from django.db import connection\nfrom queues import mail\nmail.send('x', connection=connection)"
-    )
-    assert "transaction.atomic()" in errors.splitlines()[-1]
-    _, _, errors = project(
-        "from django.db import connections\nconnections['default'].settings_dict['NAME'] = ':memory:'\nimport queues"
-    )
-    assert "TEST" in errors.splitlines()[-1]
+OUTSIDE = "from django.db import connection\nfrom queues import mail\nmail().send('x', connection=connection)"
+IN_MEMORY = """
+from django.db import connections
+from queues import mail
+connections["default"].settings_dict["NAME"] = ":memory:"
+mail()
+"""
+
+
+@pytest.mark.parametrize(("program", "told"), [(OUTSIDE, "transaction.atomic()"), (IN_MEMORY, '"TEST"')])
+def test_mistakes_are_told(project, program, told):
+    _, _, errors = project(program)
+    assert told in errors.splitlines()[-1]
 
 
 # Sends with a row in each of many transactions, until it is killed.
