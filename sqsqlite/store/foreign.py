@@ -44,10 +44,11 @@ def _advice() -> str:
     """Why two copies are refused, which ones they are, and how to use one."""
     others = " or ".join(driver.other_copies()) or "another copy of SQLite"
     return (
-        f"SQSQLite uses {driver.PRODUCT}, the program also {others}. Two copies of SQLite on one file break each "
-        "other's locks and lose commits. Use one: `sqsqlite.dbapi.connect(...)` in place of `sqlite3.connect(...)`, "
-        "`create_engine(..., module=sqsqlite.dbapi)` in SQLAlchemy, the engine `sqsqlite.django` in Django, or take "
-        "the connection from `sqs.engine`, `sqs.read_engine` or `sqs.transaction()`"
+        f"SQSQLite uses {driver.PRODUCT}, and the program has also loaded {others}. Two copies of SQLite on one file "
+        "break each other's locks and lose commits. Use one: `sqsqlite.dbapi.connect(...)` in place of "
+        "`sqlite3.connect(...)`, `create_engine(..., module=sqsqlite.dbapi)` in SQLAlchemy, the engine "
+        "`sqsqlite.django` in Django, or take the connection from `sqs.engine`, `sqs.read_engine` or "
+        "`sqs.transaction()`"
     )
 
 
@@ -218,24 +219,24 @@ before_fork: list[Callable[[], None]] = []
 """Called before a fork when no connection can be opened any more: each closes what it can."""
 
 
+_left_open: set[Identity] = set()
+
+
 def _before_fork() -> None:
     """See which files stay open through the fork: the pools have closed their idle connections."""
     _lock.acquire()
     for close_idle in before_fork:
         close_idle()
-    with contextlib.suppress(
-        OSError
-    ):  # no descriptor is free to list them: then the noted connections decide
-        for wanted in list(_our_descriptors):
-            _our_descriptors[wanted] &= descriptors(wanted)
-            if not _our_descriptors[wanted]:
-                del _our_descriptors[wanted]
+    _left_open.clear()
+    # Where no descriptor is free to list them, the noted connections alone decide.
+    with contextlib.suppress(OSError):
+        _left_open.update(wanted for wanted, ours in _our_descriptors.items() if ours & descriptors(wanted))
 
 
 def _after_fork_in_child() -> None:
     """Files that are still open belong to the parent."""
     _torn.update(wanted for wanted in list(_open_connections) if is_open(wanted))
-    _torn.update(_our_descriptors)
+    _torn.update(_left_open)
     _opening.now = False
     _lock.release()
 

@@ -161,12 +161,18 @@ class OwnConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
             self._take_turn()
         result = self.work(method, cursor, sql, parameters, is_commit=kind == "commit")
         if kind == "setting":
-            pragma = _PRAGMA.match(sql)
-            assert pragma is not None
-            self.settings["PRAGMA", pragma[1].lower()] = ("execute", (sql,), {})
+            self._keep_pragma(sql)
         elif kind == "bound":
             self.is_bound = True
         return result
+
+    def _keep_pragma(self, sql: str) -> None:
+        pragma = _PRAGMA.match(sql)
+        assert pragma is not None
+        name = pragma[1].lower()
+        # SQLite ignores this one within a transaction.
+        if name != "foreign_keys" or not self._is_within():
+            self.settings["PRAGMA", name] = ("execute", (sql,), {})
 
     def work(self, method: Callable[..., Any], *arguments: Any, is_commit: bool = False) -> Any:
         """Call the driver, and look afterwards whether the transaction has ended."""

@@ -40,6 +40,7 @@ def join(
 
     Raises:
         Busy: another connection has the write lock, or has written since the transaction's first read.
+        dbapi.ProgrammingError: the connection is another thread's.
         StoreError: the connection is to another file or of another copy of SQLite, or it is in no transaction and
             begins none by itself.
     """
@@ -54,6 +55,8 @@ def join(
             f"{connection!r} is not a connection of {PRODUCT}, which SQSQLite uses{', but perhaps of ' * bool(others)}"
             f"{others}: open it by `sqsqlite.dbapi`, or take it from `sqs.engine`"
         )
+    if isinstance(connection, OwnConnection):
+        connection.check_thread()
     _refuse_another_file(file.path, connection)
     file.turnstile.refuse_holder(but=connection)
     with neutral(connection):

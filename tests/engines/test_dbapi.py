@@ -21,7 +21,7 @@ from sqsqlite.errors import (
 from sqsqlite.store import driver, foreign
 from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
-from tests.store.waiting import Task
+from tests.store.waiting import Task, until
 
 
 def items(connection):
@@ -109,6 +109,16 @@ def test_another_thread_is_refused_unless_it_is_allowed(path):
     opened = dbapi.connect(path, check_same_thread=False)
     assert Task(lambda: opened.execute("SELECT 1").fetchone()).outcome() == (1,)
     opened.close()
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["no transaction", "transaction"])
+def test_a_send_in_another_thread_than_the_connections_is_refused(queue, connection, is_open):
+    if is_open:
+        connection.execute("INSERT INTO items VALUES ('a')")
+    with pytest.raises(dbapi.ProgrammingError, match="check_same_thread=False"):
+        Task(lambda: queue.send("hi", connection=connection)).outcome()
+    connection.commit()
+    assert len(queue) == 0
 
 
 # --- one file, two users
@@ -256,6 +266,17 @@ def test_waiting_consumer_wakes_with_the_commit(queue, connection):
     queue.send("hi", connection=connection)
     connection.commit()
     assert waiting.outcome() == ["hi"]
+
+
+def test_waiting_consumer_notices_a_commit_by_the_driver_itself(path, queue):
+    """Nothing announces it: the consumer looks now and then."""
+    plain = driver.dbapi.connect(str(path), check_same_thread=False)
+    waiting = Task(lambda: [message.body for message in queue.receive(wait=20)])
+    queue.send("hi", connection=plain)
+    until(lambda: queue._store.waker._waiters)
+    plain.commit()
+    assert waiting.outcome() == ["hi"]
+    plain.close()
 
 
 WAIT = """

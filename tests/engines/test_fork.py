@@ -84,6 +84,17 @@ def test_settings_hold_in_parent_and_child(connection):
     assert settings_of(connection) == before
 
 
+def test_a_setting_that_sqlite_has_ignored_does_not_hold_after_a_fork(connection):
+    """Within a transaction SQLite leaves foreign keys as they are."""
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("BEGIN")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("COMMIT")
+    Child(lambda: None).outcome()
+    assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+
+
 def test_settings_of_the_file_are_not_set_again(path, connection):
     connection.execute("PRAGMA user_version = 5")
     other = dbapi.connect(path)

@@ -180,9 +180,11 @@ def test_sqlite_utils_and_datasette_read_beside_a_sender(run_in, tmp_path):
 IN_PROCESS = """
 import sqlite_utils, sqsqlite
 database = sqlite_utils.Database(sqsqlite.dbapi.connect("app.db"))
+# Before there are other writers: its own transactions are deferred ones.
+database["items"].insert_all({"name": f"item {number}"} for number in range(3))
 with sqsqlite.connect("app.db", adopt=True) as sqs:
     queue = sqs.create_queue("orders")
-    database["items"].insert_all({"name": f"item {number}"} for number in range(3))
+    database.conn.isolation_level = "IMMEDIATE"
     with database.conn:
         database.conn.execute("INSERT INTO items VALUES ('with a message')")
         queue.send("hi", connection=database.conn)
