@@ -63,6 +63,7 @@ class OpenOptions(TypedDict, total=False):
     adopt: bool
     clock: Clock | None
     region: str
+    cooldowns: bool
 
 
 DEFAULTS: OpenOptions = {
@@ -73,6 +74,7 @@ DEFAULTS: OpenOptions = {
     "adopt": False,
     "clock": None,
     "region": DEFAULT_REGION,
+    "cooldowns": True,
 }
 
 
@@ -90,8 +92,13 @@ def check_names(function: str, options: OpenOptions) -> None:
             )
 
 
-def open_store(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:
+def open_store(
+    path: str | os.PathLike[str], *, test: bytes | None = None, **options: Unpack[OpenOptions]
+) -> Store:
     """Open a file of queues; `sqsqlite.connect` says what the options mean.
+
+    Args:
+        test: the mark of a test's file. Only who knows it opens the file.
 
     Raises:
         ValueError: an option has a value that is not allowed.
@@ -113,6 +120,8 @@ def open_store(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> 
     table = LIMITS[limits]
     if compat == "aws":
         table = table._replace(fifo_in_flight_count=table.fifo_in_flight_aws_count)
+    if not chosen["cooldowns"]:
+        table = table._replace(deleted_name_seconds=0, purge_interval_seconds=0)
     return Store(
         path,
         synchronous=chosen["synchronous"],
@@ -123,4 +132,5 @@ def open_store(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> 
         compat=compat,
         region=region,
         chores=CHORES,
+        test=test,
     )

@@ -51,6 +51,8 @@ def connect(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> "SQ
             Default: False, such a file is refused.
         clock: for tests: an object with `now_ms()` and `wait(event, until_ms)`, such as `sqsqlite.ManualClock`.
         region: what ARNs say: lower-case letters, digits and hyphens. Default: "us-east-1".
+        cooldowns: False, for tests: a queue may be purged again, and its name used again after a deletion, without
+            SQS's 60 s between.
 
     Raises:
         StoreError: its subclass says what is wrong with the file.

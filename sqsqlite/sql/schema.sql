@@ -8,7 +8,7 @@
 -- and STRICT tables refuse BIGINT. Row ids must be INTEGER PRIMARY KEY.
 
 -- The file's own facts: schema_version, file_id, secret (it signs the receipt handles), and of the clock boot (its
--- offset), jumps and difference.
+-- offset), jumps and difference. A test's file has a row test: only its own test run opens it.
 CREATE TABLE sqs_meta (
     name TEXT NOT NULL,
     number INT,

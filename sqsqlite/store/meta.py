@@ -62,6 +62,7 @@ class Meta(NamedTuple):
         jumps: the jumps of the clock, at this boot and at earlier ones.
         difference_ms: how far the wall clock was ahead of the file's clock when the file last noted it.
         noted_at: the instant of that note, by the file's clock. 0: never.
+        test: the mark of a test's file, which its test run alone may open. None: an ordinary file.
     """
 
     file_id: bytes
@@ -71,6 +72,7 @@ class Meta(NamedTuple):
     jumps: Jumps
     difference_ms: int
     noted_at: int
+    test: bytes | None
 
 
 def read(connection: Connection) -> Meta:
@@ -99,7 +101,8 @@ def read(connection: Connection) -> Meta:
         _is_ms(at_ms) and _is_ms(length_ms) and length_ms > 0 for at_ms, length_ms in jumps.newest_first
     ):
         raise _damaged_clock("jumps")
-    return Meta(file_id, secret, of_boot, offset_ms, jumps, difference_ms, int(noted_at))
+    test = rows.get("test", (None, None))[1]
+    return Meta(file_id, secret, of_boot, offset_ms, jumps, difference_ms, int(noted_at), test)
 
 
 def _is_ms(number: object) -> bool:

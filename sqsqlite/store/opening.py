@@ -7,7 +7,7 @@ from typing import Any
 
 from sqsqlite.contract.limits import Limits
 from sqsqlite.contract.receipts import Sealer
-from sqsqlite.errors import DiskFull, InputOutputError
+from sqsqlite.errors import CannotOpen, DiskFull, InputOutputError
 from sqsqlite.store import create, driver, foreign, meta, secrecy
 from sqsqlite.store.beside import make_folder
 from sqsqlite.store.clock import Clock, Jumps
@@ -30,6 +30,7 @@ def open_file(
     limits: Limits,
     compat: str,
     region: str,
+    test: bytes | None = None,
 ) -> File:
     """Open a queue file, and create it when it is missing.
 
@@ -39,6 +40,7 @@ def open_file(
         adopt: take a SQLite file that already holds an application's tables.
         clock: None for the file's own clock.
         limits, compat, region: see `Settings`.
+        test: the mark of the test whose file it is.
 
     Raises:
         StoreError: the path or the file can't be used.
@@ -47,7 +49,7 @@ def open_file(
     if synchronous not in LEVELS:
         raise ValueError(f"synchronous={synchronous!r}: one of {', '.join(LEVELS)} is allowed")
     driver.check_version()
-    opening = _Opening(create.resolved(path), synchronous, busy_timeout, adopt, clock)
+    opening = _Opening(create.resolved(path), synchronous, busy_timeout, adopt, clock, test)
     try:
         create.check_path(opening.path)
         facts, file_clock = opening.open_in_room()
@@ -77,7 +79,13 @@ class _Opening:
     pools: tuple[Pool, Pool, Pool]
 
     def __init__(
-        self, path: Path, synchronous: str, busy_timeout: float, adopt: bool, clock: Clock | None
+        self,
+        path: Path,
+        synchronous: str,
+        busy_timeout: float,
+        adopt: bool,
+        clock: Clock | None,
+        test: bytes | None,
     ) -> None:
         self.path = path
         self.folder = Path(f"{path}-sqs")
@@ -86,6 +94,7 @@ class _Opening:
         self._busy_timeout = busy_timeout
         self._adopt = adopt
         self._clock = clock
+        self._test = test
 
     def open_in_room(self) -> tuple[meta.Meta, Clock]:
         """The file's facts and its clock."""
@@ -103,6 +112,11 @@ class _Opening:
             self.path.touch(exist_ok=True)
         with foreign.no_fork():
             facts = create.read_facts(self.path, adopt=self._adopt, **self._options)
+        if facts is not None and facts.test != self._test:
+            raise CannotOpen(
+                f"{self.path}: the file of a test run (mock_sqs, `sqsqlite serve --test-mode`), which has a clock of "
+                "its own: nothing else may open it"
+            )
         make_folder(self.folder)
         self.turnstile = turnstile_for(foreign.identity(self.path), self.folder)
         try:

@@ -14,9 +14,9 @@ import pytest
 import sqsqlite
 from sqsqlite import ManualClock, boto
 from sqsqlite.store import wake
+from sqsqlite.testing.files import lay
 from tests.behaviour.bound_queue import BoundQueue
 from tests.behaviour.endpoint import endpoint, query_endpoint
-from tests.new_files import lay
 
 # Each takes a path and the options of `connect`, and returns an object with boto3's methods and `close`.
 DOORS = {

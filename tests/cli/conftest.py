@@ -6,8 +6,8 @@ import pytest
 
 import sqsqlite
 from sqsqlite.cli.verbs import VERBS
+from sqsqlite.testing.files import lay
 from tests.cli.runs import Run, runner_on
-from tests.new_files import lay
 
 
 @pytest.fixture

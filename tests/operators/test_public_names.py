@@ -8,7 +8,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite import errors
-from tests.new_files import lay
+from sqsqlite.testing.files import lay
 
 ACCOUNT = "111122223333"
 

@@ -3,7 +3,7 @@ import pytest
 
 import sqsqlite
 from sqsqlite.actions.opening import open_store
-from tests.new_files import lay
+from sqsqlite.testing.files import lay
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 import pytest
 
 import sqsqlite
-from tests.new_files import lay
+from sqsqlite.testing.files import lay
 
 
 @pytest.fixture
