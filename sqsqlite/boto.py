@@ -12,11 +12,13 @@ import os
 import threading
 import uuid
 import weakref
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Self, Unpack
 
 from sqsqlite.actions.dispatch import call
 from sqsqlite.actions.opening import OpenOptions, check_names, open_store
+from sqsqlite.actions.queue_rows import LOCAL, Caller
 from sqsqlite.contract import shapes
 from sqsqlite.contract.names import DEFAULT_BASE_URL, DEFAULT_REGION
 from sqsqlite.errors import SQSError
@@ -98,12 +100,22 @@ def attach(target: Any, path: str | os.PathLike[str], **options: Unpack[OpenOpti
     return Attachment(events, open_store(path, **options))
 
 
-class Attachment:
-    """The tie between a client and a file. A context manager; `close()` gives the client back to the network."""
+class Answers:
+    """What answers a client in place of the network.
 
-    def __init__(self, events: Any, store: Store) -> None:
+    Args:
+        events: the client's emitter.
+        find_store: gives the open file at each call.
+        caller: whose queues the client means.
+        first: answer before the handlers that the emitter has. Otherwise they may answer, as botocore's Stubber does.
+    """
+
+    def __init__(
+        self, events: Any, find_store: Callable[[], Store], caller: Caller = LOCAL, *, first: bool = True
+    ) -> None:
         self._events = events
-        self._store = store
+        self._find_store = find_store
+        self._caller = caller
         # aiobotocore awaits its handlers, so there a long poll must not hold the event loop.
         waits = inspect.iscoroutinefunction(getattr(events, "_emitter", events).emit_until_response)
         self._handlers = {
@@ -111,7 +123,33 @@ class Attachment:
             "before-call.sqs": self._answer_on_thread if waits else self._answer,
         }
         for event, handler in self._handlers.items():
-            events.register_first(event, handler)
+            (events.register_first if first else events.register)(event, handler)
+
+    def end(self) -> None:
+        """Give the client back to the network. A second time does nothing."""
+        for event, handler in self._handlers.items():
+            self._events.unregister(event, handler)
+        self._handlers = {}
+
+    def _answer(self, model: Any, context: dict[str, Any], **_: Any) -> Answer:
+        kind = shapes.ACTIONS[model.name]
+        try:
+            result = shapes.to_dict(call(self._find_store(), kind, context.pop(_PARAMETERS), self._caller))
+        except SQSError as error:
+            return _refusal(error)
+        return _response(200, result, {})
+
+    async def _answer_on_thread(self, model: Any, context: dict[str, Any], **_: Any) -> Answer:
+        return await asyncio.to_thread(self._answer, model, context)
+
+
+class Attachment:
+    """The tie between a client and a file. A context manager; `close()` gives the client back to the network."""
+
+    def __init__(self, events: Any, store: Store) -> None:
+        self._events = events
+        self._store = store
+        self._answers = Answers(events, lambda: store)
         _attached.add(events)
 
     def __enter__(self) -> Self:
@@ -122,26 +160,13 @@ class Attachment:
 
     def close(self) -> None:
         """Detach, then close the file. A second time does nothing."""
-        for event, handler in self._handlers.items():
-            self._events.unregister(event, handler)
-        self._handlers = {}
+        self._answers.end()
         _attached.discard(self._events)
         self.close_file()
 
     def close_file(self) -> None:
         """Close the file but stay attached: what is called afterwards raises StoreClosed, and stays off the network."""
         self._store.close()
-
-    def _answer(self, model: Any, context: dict[str, Any], **_: Any) -> Answer:
-        kind = shapes.ACTIONS[model.name]
-        try:
-            result = shapes.to_dict(call(self._store, kind, context.pop(_PARAMETERS)))
-        except SQSError as error:
-            return _refusal(error)
-        return _response(200, result, {})
-
-    async def _answer_on_thread(self, model: Any, context: dict[str, Any], **_: Any) -> Answer:
-        return await asyncio.to_thread(self._answer, model, context)
 
 
 def _keep_parameters(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
@@ -202,6 +227,20 @@ def _settings(options: OpenOptions) -> dict[str, Any]:
         "aws_secret_access_key": "unused",
         "config": Config(use_fips_endpoint=False, use_dualstack_endpoint=False),
     }
+
+
+def client_over(store: Store, caller: Caller = LOCAL) -> Any:
+    """A boto3 client on a file that is open already, and stays open when the client is closed."""
+    with _making:
+        made = _session().client("sqs", **_settings({"region": store.settings.region}))
+    Answers(made.meta.events, lambda: store, caller)
+    _attached.add(made.meta.events)
+    return made
+
+
+def is_attached(client: Any) -> bool:
+    """Whether a client is answered from a file of its own."""
+    return client.meta.events in _attached
 
 
 def _closing(made: Any, path: str | os.PathLike[str], options: OpenOptions) -> Any:

@@ -16,7 +16,9 @@ import sqsqlite
 from sqsqlite import ManualClock, boto
 from sqsqlite.operators.installed import install_command
 
-REFUSED = r"^{}\(\) got an unexpected keyword argument 'endpoint_url': the options of a file are synchronous, .*region$"
+REFUSED = (
+    r"^{}\(\) got an unexpected keyword argument 'endpoint_url': the options of a file are .*, cooldowns$"
+)
 
 
 @pytest.fixture(autouse=True)
