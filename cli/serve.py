@@ -18,6 +18,7 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure, failure_of, handled_by
+from sqsqlite.cli.serve_for_tests import queue_maker, said, serve_for_tests
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 from sqsqlite.errors import SQSQLiteError
 
@@ -90,6 +91,18 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--log", metavar="PATH", help="Append a line of JSON for each request to PATH; - is standard error."
 )
 @click.option("--metrics-for-all", is_flag=True, help="Serve /metrics to other machines too.")
+@click.option(
+    "--queues",
+    "queue_file",
+    metavar="FILE",
+    type=_FILE,
+    help="Make the queues of a TOML file, or of ElasticMQ's configuration (.conf), at the start.",
+)
+@click.option(
+    "--test-mode",
+    is_flag=True,
+    help="For test suites: any credentials, a file that is thrown away, a clock that clients move.",
+)
 @click.pass_obj
 def serve(line: CommandLine, /, **options: Any) -> None:
     r"""Serve the file to SQS clients, until Ctrl-C or SIGTERM.
@@ -98,6 +111,7 @@ def serve(line: CommandLine, /, **options: Any) -> None:
       sqsqlite serve
       sqsqlite serve --port 0 --synchronous NORMAL
       sqsqlite serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
+      sqsqlite serve --test-mode --queues queues.toml
 
     Other programs may use the file meanwhile. Without access keys, the server accepts connections from this machine
     only, and serves every request, signed or not. `sqsqlite keys add` makes a key; from then on clients must sign
@@ -105,11 +119,17 @@ def serve(line: CommandLine, /, **options: Any) -> None:
     ends the server at once.
     """
     _check(options)
-    log_path = options.pop("log")
+    log_path, queue_file, in_test_mode = (options.pop(name) for name in ("log", "queue_file", "test_mode"))
     _require_uvicorn()
     _check_certificate(options)
-    with _endpoint(line, options) as endpoint, _log(log_path) as log:
-        line.open(create=True)
+    make_queues = queue_maker(queue_file)
+    if in_test_mode:
+        with open_log(log_path) as log:
+            serve_for_tests(line, options, make_queues, log)
+        return
+    with _endpoint(line, options) as endpoint, open_log(log_path) as log:
+        with said(queue_file):
+            make_queues(line.open(create=True))
 
         def make(place: int) -> "Server":
             with _protected():
@@ -218,7 +238,7 @@ def _check_certificate(options: dict[str, Any]) -> None:
         raise Failure(f"--tls-cert {certificate} --tls-key {key}: {error.strerror}") from error
 
 
-def _log(path: str | None) -> "AbstractContextManager[TextIO | None]":
+def open_log(path: str | None) -> "AbstractContextManager[TextIO | None]":
     """Open the log."""
     if path in (None, "-"):
         return contextlib.nullcontext(sys.stderr if path else None)

@@ -48,9 +48,16 @@ CHORES = Chores(_sweep_chunk, _next_move_at, _move_chunk, _leave_moves)
 LIMITS = {"sqs": quotas.SQS, "native": quotas.NATIVE}
 
 
-def _is_region(given: object) -> bool:
-    """Whether the ARN of a queue with it can be read again (names.py)."""
-    return isinstance(given, str) and re.fullmatch(r"[a-z0-9-]+", given) is not None
+def check_region(region: object) -> None:
+    """Refuse a region that could not be read again from a queue's ARN (names.py).
+
+    Raises:
+        ValueError: says what is allowed.
+    """
+    if not (isinstance(region, str) and re.fullmatch(r"[a-z0-9-]+", region)):
+        raise ValueError(
+            f"region={region!r}: lower-case letters, digits and hyphens are allowed, as in {DEFAULT_REGION}"
+        )
 
 
 class OpenOptions(TypedDict, total=False):
@@ -113,10 +120,7 @@ def open_store(
     busy_timeout, longest = chosen["busy_timeout"], quotas.BUSY_TIMEOUT_SECONDS.high
     if not 0 <= busy_timeout <= longest:  # false for NaN as well
         raise ValueError(f"busy_timeout={busy_timeout!r}: 0 to {longest:,} seconds (a day) are allowed")
-    if not _is_region(region):
-        raise ValueError(
-            f"region={region!r}: lower-case letters, digits and hyphens are allowed, as in {DEFAULT_REGION}"
-        )
+    check_region(region)
     table = LIMITS[limits]
     if compat == "aws":
         table = table._replace(fifo_in_flight_count=table.fifo_in_flight_aws_count)

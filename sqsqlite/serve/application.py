@@ -6,7 +6,7 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
@@ -51,6 +51,18 @@ _Protocol = JsonProtocol | QueryProtocol
 # An error repeats this many characters of an unknown action's name. A form could send 8 MiB, and XML escapes make six
 # times as much of it.
 _LONGEST_NAME = 1_000
+
+
+class Application(Protocol):
+    """What the server runs: HttpApplication, or in test mode several of them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+    def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def end_waits(self) -> None: ...
+    def give_up(self) -> None: ...
+    @property
+    def waiting(self) -> int: ...
 
 
 class HttpApplication:
@@ -105,11 +117,19 @@ class HttpApplication:
 
     async def stop(self) -> None:
         """Finish the submitted writes, and stop the threads."""
-        await self.operations.close()
+        await self._started.close()
         self._bodies.close()
 
+    def end_waits(self) -> None:
+        """Answer the long polls now. New ones do not wait."""
+        self._started.end_waits()
+
+    def give_up(self) -> None:
+        """Refuse the writes that have not begun."""
+        self._started.give_up()
+
     @property
-    def operations(self) -> Operations:
+    def _started(self) -> Operations:
         """Executes the requests. Exists after `start`."""
         assert self._operations is not None
         return self._operations
@@ -192,7 +212,7 @@ class HttpApplication:
             caller = self._access.authorize(exchange, identity, request, caller)
             if isinstance(request, StartMessageMoveTask):
                 authorize_move = self._access.authorize_move
-                await self.operations.in_thread(authorize_move, exchange, identity, request, caller)
+                await self._started.in_thread(authorize_move, exchange, identity, request, caller)
             return protocol.answer(exchange, kind, await self._execute(request, caller, client))
         except Disconnected:
             raise
@@ -247,11 +267,11 @@ class HttpApplication:
     async def _execute(self, request: Request, caller: Caller, client: HttpClient) -> Response:
         if isinstance(request, ReceiveMessage):
             client.forget_text()
-        response = await self.operations.execute(request, caller, client)
+        response = await self._started.execute(request, caller, client)
         # A client that has disconnected must not keep a lease.
         if isinstance(request, ReceiveMessage) and client.is_gone():
             # The client disconnected a moment ago. From here to the socket nothing waits.
-            await self.operations.give_back(cast("ReceiveMessageResponse", response), request, caller)
+            await self._started.give_back(cast("ReceiveMessageResponse", response), request, caller)
         return response
 
     def _caller(self, exchange: Exchange, identity: Identity) -> Caller:

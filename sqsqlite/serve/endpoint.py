@@ -13,7 +13,7 @@ from sqsqlite.access.access import Access, Latch
 from sqsqlite.access.key_file import KeyFile
 from sqsqlite.access.open_access import Hosts
 from sqsqlite.api.connect import SQS
-from sqsqlite.serve.application import HttpApplication
+from sqsqlite.serve.application import Application, HttpApplication
 from sqsqlite.serve.budget import Budget
 from sqsqlite.serve.connections import Shared, connections_possible
 from sqsqlite.serve.http_protocol import HttpServer
@@ -100,28 +100,41 @@ class Server:
             self._observers.append(self._log.served)
         limits = http_limits or HttpLimits()
         limits = replace(limits, connections=connections_possible(limits.connections))
-        budget = Budget(limits.answers_bytes)
-        hosts = _hosts(options)
-        self._application = HttpApplication(
-            store,
-            access or Access(store, hosts=hosts),
-            MonitoringPages(store, metrics, metrics_for_all=options.metrics_for_all, hosts=hosts),
-            _base_url(options),
-            metrics,
-            self._observers,
-            budget,
-            Budget(limits.texts_bytes),
-            None if options.rate_limit is None else RateLimit(options.rate_limit / options.processes),
+        self._options = options
+        self._metrics = metrics
+        self._budget = Budget(limits.answers_bytes)
+        self._texts = Budget(limits.texts_bytes)
+        self._rate_limit = (
+            None if options.rate_limit is None else RateLimit(options.rate_limit / options.processes)
         )
+        self._application = self.application(access or Access(store, hosts=hosts_of(options)))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = listener or _listen(options.host, options.port)
         self._http = HttpServer(
             self._application,
-            Shared(limits, self._refused, budget),
+            Shared(limits, self._refused, self._budget),
             tls_certificate=options.tls_certificate,
             tls_key=options.tls_key,
             behind_proxy=options.behind_proxy,
             accepting_fails=lambda error: self._log_event("accept_failed", cause=str(error)),
+        )
+
+    def application(self, access: Access) -> Application:
+        """What this server runs."""
+        return self.application_of(self._store, access, hosts_of(self._options))
+
+    def application_of(self, store: "Store", access: Access, hosts: Hosts) -> HttpApplication:
+        """Make the application of one open file, within this server's limits."""
+        return HttpApplication(
+            store,
+            access,
+            MonitoringPages(store, self._metrics, metrics_for_all=self._options.metrics_for_all, hosts=hosts),
+            _base_url(self._options),
+            self._metrics,
+            self._observers,
+            self._budget,
+            self._texts,
+            self._rate_limit,
         )
 
     @property
@@ -237,7 +250,7 @@ class Endpoint:
         options = self._options
         store = sqs._store  # noqa: SLF001 # the endpoint works on the open file, not on Python's calls
         keyed = Access(
-            store, self._key_file, require_tls=options.require_tls, latch=self._latch, hosts=_hosts(options)
+            store, self._key_file, require_tls=options.require_tls, latch=self._latch, hosts=hosts_of(options)
         )
         if not keyed.is_in_force:
             self._refuse_strangers()
@@ -255,7 +268,7 @@ def _base_url(options: EndpointOptions) -> str | None:
     return (options.base_url or "").rstrip("/") or None
 
 
-def _hosts(options: EndpointOptions) -> Hosts:
+def hosts_of(options: EndpointOptions) -> Hosts:
     """All names that a Host header may contain."""
     return Hosts((options.host, *options.allowed_hosts), _base_url(options))
 

@@ -20,7 +20,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from sqsqlite.serve.application import HttpApplication
+from sqsqlite.serve.application import Application
 from sqsqlite.serve.connections import Acceptor, Shared
 from sqsqlite.serve.http_rules import Head, Refusal, body_too_long, head_too_long
 from sqsqlite.serve.protocol import IS_GONE, UNTIL_READ, WRITE_WHOLE, Answer
@@ -424,7 +424,7 @@ class HttpServer(uvicorn.Server):
 
     def __init__(
         self,
-        application: HttpApplication,
+        application: Application,
         shared: Shared,
         *,
         tls_certificate: Path | None,
@@ -479,13 +479,13 @@ class HttpServer(uvicorn.Server):
         """Answer the long polls, then wait for the other answers. Give up after `GRACE_SECONDS`."""
         for acceptor in self._acceptors:
             await acceptor.stop()
-        self._application.operations.end_waits()
+        self._application.end_waits()
         asyncio.get_running_loop().call_later(GRACE_SECONDS, self.give_up)
         await super().shutdown(sockets)
 
     def give_up(self) -> None:
         """Refuse writes that have not begun. Soon after, drop the clients that do not read their answers."""
-        self._application.operations.give_up()
+        self._application.give_up()
         asyncio.get_running_loop().call_later(_LAST_SECONDS, self._drop_connections)
 
     def _drop_connections(self) -> None:

@@ -48,6 +48,12 @@ class MovableClock:
             self._ahead_ns += forward_ms * 1_000_000
             self._changed.notify_all()
 
+    def reset(self) -> None:
+        """Show the machine's time again, which may be earlier: only while no open file goes by this clock."""
+        with self._changed:
+            self._ahead_ns = time.time_ns() - time.monotonic_ns()
+            self._changed.notify_all()
+
     def wait(self, event: Waitable, until_ms: int) -> bool:
         """Sleep until `event` is set (True) or the clock shows `until_ms` (False). Then `event` is set too."""
         waiting = _Waiting(event, until_ms)

@@ -56,8 +56,10 @@ PUBLIC = {
     "sqsqlite",
     "sqsqlite.errors",
     "sqsqlite.operators.installed",  # how to install an extra, for hints
+    "sqsqlite.api.queue_file",  # what `serve --queues` reads
     "sqsqlite.serve.endpoint",
     "sqsqlite.spark",
+    "sqsqlite.testing.serving",  # what `serve --test-mode` runs
     # SQS's own rules, for help texts and for commands made from the fields of the requests.
     "sqsqlite.contract.fifo_only",
     "sqsqlite.contract.limits",

@@ -47,7 +47,7 @@ class Endpoint:
         await self._application.stop()
 
     def end_waits(self):
-        self._application.operations.end_waits()
+        self._application.end_waits()
 
     async def ask(self, action, body, until_read=lambda tell: tell(), gone=None):
         """Status and body of an answer. Both are None if the client disconnected."""
