@@ -59,6 +59,12 @@ VERBS: dict[str, Verb] = {
     "load": Verb("files:load", FILES, "Load the messages of a dump."),
     "serve": Verb("serve:serve", ENDPOINT, "Serve the file to SQS clients, until Ctrl-C or SIGTERM."),
     "keys": Verb("access_keys:keys", ENDPOINT, "Make, list, rotate and remove the access keys of serve."),
+    "forward": Verb(
+        "transfer:forward", ENDPOINT, "Move a queue's messages to Amazon SQS or another endpoint."
+    ),
+    "fetch": Verb(
+        "transfer:fetch", ENDPOINT, "Move messages from Amazon SQS or another endpoint to a queue."
+    ),
     "report": Verb("report:report", ANALYTICS, "Report on the queues with Spark, over JDBC."),
     "export": Verb("analytics:export", ANALYTICS, "Export queues to Parquet, for analysis elsewhere."),
     "analytics": Verb(

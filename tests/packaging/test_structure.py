@@ -20,7 +20,7 @@ LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
-    ("api", "boto", "dbapi", "django", "serve", "spark", "testing"),  # the doors
+    ("api", "boto", "dbapi", "django", "serve", "spark", "testing", "transfer"),  # the doors
     ("operators",),
     ("access",),
     ("actions",),
@@ -30,7 +30,7 @@ LAYERS = (
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 # The endpoint and boto3 in process take a file that Python's own API has opened.
-ACROSS = {("boto", "api"), ("django", "api"), ("django", "dbapi"), ("serve", "api")} | {
+ACROSS = {("boto", "api"), ("django", "api"), ("django", "dbapi"), ("serve", "api"), ("transfer", "api")} | {
     ("testing", other) for other in ("api", "boto", "serve")
 }
 # Others read the statements; a migration is frozen.
@@ -59,6 +59,7 @@ PUBLIC = {
     "sqsqlite.api.queue_file",  # what `serve --queues` reads
     "sqsqlite.serve.endpoint",
     "sqsqlite.spark",
+    "sqsqlite.transfer",
     "sqsqlite.testing.serving",  # what `serve --test-mode` runs
     # SQS's own rules, for help texts and for commands made from the fields of the requests.
     "sqsqlite.contract.fifo_only",
