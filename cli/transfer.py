@@ -12,6 +12,7 @@ from sqsqlite.cli.failures import FAILED, PARTIAL, Failure, handled_by
 from sqsqlite.cli.options import all_of
 from sqsqlite.cli.queues import messages
 from sqsqlite.cli.table import Column
+from sqsqlite.contract.limits import SQS as LIMITS
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -41,6 +42,14 @@ _options = all_of(
         type=click.FloatRange(min=0),
         metavar="SECONDS",
         help="End when the other side has refused for this long. Default: try again without end.",
+    ),
+    click.option(
+        "--visibility-timeout",
+        type=click.IntRange(1, LIMITS.visibility_timeout_seconds.high),
+        metavar="SECONDS",
+        default=60,
+        show_default=True,
+        help="How long messages under way stay hidden. After a kill they come back then.",
     ),
 )
 

@@ -18,9 +18,8 @@ from sqsqlite.contract.limits import SQS as LIMITS
 from sqsqlite.transfer.ends import End, TransferError, code_of, is_in_doubt, passes, words_of
 from sqsqlite.transfer.entries import Carried, Ids, carried, waves
 
-LEASE_SECONDS = 120
-"""How long a received message stays hidden at its source, unless it is hidden again."""
-_HIDE_AGAIN = LEASE_SECONDS / 2
+VISIBILITY_TIMEOUT = 60
+"""Seconds for which a received message stays hidden at its source; it is hidden again while it waits."""
 FIRST_PAUSE_SECONDS = 0.2
 """The pause after the first failed attempt. It doubles, up to the longest one, and a random part is added."""
 LONGEST_PAUSE_SECONDS = 20.0
@@ -75,6 +74,8 @@ class Transfer:
         limit: how many messages to move at most. None: all.
         follow: go on when the queue is empty, until `stop`.
         give_up_after: seconds for which one message may be refused for the moment. None: no end.
+        visibility_timeout: 1 to 43,200 s for which a received message stays hidden at the source, unless it is hidden
+            again. After a kill, what was under way comes back when it ends.
         progress: called with the number of messages moved, and with each refused one.
         is_local: the source is a file: one empty receive says that it is empty.
     """
@@ -87,6 +88,7 @@ class Transfer:
         limit: int | None = None,
         follow: bool = False,
         give_up_after: float | None = None,
+        visibility_timeout: int = VISIBILITY_TIMEOUT,
         progress: Callable[[int, Refused | None], object] = lambda _count, _refused: None,
         is_local: bool = False,
     ) -> None:
@@ -94,6 +96,12 @@ class Transfer:
             raise ValueError(f"limit={limit!r}: 1 or more is allowed")
         if give_up_after is not None and not give_up_after >= 0:
             raise ValueError(f"give_up_after={give_up_after!r}: seconds, 0 or more, are allowed")
+        allowed = LIMITS.visibility_timeout_seconds
+        if not max(1, allowed.low) <= visibility_timeout <= allowed.high:
+            raise ValueError(
+                f"visibility_timeout={visibility_timeout!r}: 1 to {allowed.high:,} seconds are allowed"
+            )
+        self._visibility_timeout = visibility_timeout
         self._source = source
         self._target = target
         self._limit = limit
@@ -169,7 +177,7 @@ class Transfer:
         answer = self._insist(
             "receive_message",
             MaxNumberOfMessages=number,
-            VisibilityTimeout=LEASE_SECONDS,
+            VisibilityTimeout=self._visibility_timeout,
             WaitTimeSeconds=wait,
             AttributeNames=["All"],  # its newer name is unknown to older clients
             MessageAttributeNames=["All"],
@@ -302,9 +310,9 @@ class Transfer:
 
     def _hide(self, held: Sequence[Carried]) -> None:
         """Hide the messages for longer, once half of their time is over."""
-        if time.monotonic() - self._hidden_at < _HIDE_AGAIN:
+        if time.monotonic() - self._hidden_at < self._visibility_timeout / 2:
             return
-        self._change_visibility([one.handle for one in held], LEASE_SECONDS)
+        self._change_visibility([one.handle for one in held], self._visibility_timeout)
         self._hidden_at = time.monotonic()
 
     def _show(self, left: Sequence[Carried]) -> None:
@@ -350,7 +358,7 @@ def forward(sqs: SQS, queue: str, target_client: Any, target_url: str, **options
         queue: the queue's name.
         target_client: a client with boto3's methods; `client_for(url)` makes one.
         target_url: the other queue's URL.
-        options: `limit`, `follow`, `give_up_after`, `progress` of `Transfer`.
+        options: `limit`, `follow`, `give_up_after`, `visibility_timeout`, `progress` of `Transfer`.
 
     Raises:
         TransferError: see `Transfer.run`.
