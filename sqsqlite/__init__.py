@@ -25,6 +25,8 @@ __all__ = [
     "Queue",
     "QueueMetrics",
     "QueueStatistics",
+    "Requester",
+    "Responder",
     "SchemaState",
     "SentMessage",
     "Session",
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
     from sqsqlite.operators.load import Loaded
     from sqsqlite.operators.metrics import QueueMetrics
     from sqsqlite.operators.statistics import QueueStatistics
+    from sqsqlite.replies import Requester, Responder
     from sqsqlite.store.clock import ManualClock
     from sqsqlite.store.migrate import Migration, Upgrade
 
@@ -101,6 +104,8 @@ _HOMES = {
     "Loaded": "operators.load",
     "QueueMetrics": "operators.metrics",
     "QueueStatistics": "operators.statistics",
+    "Requester": "replies",
+    "Responder": "replies",
     "ManualClock": "store.clock",
     "Migration": "store.migrate",
     "Upgrade": "store.migrate",

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from sqsqlite.api.client_errors import code_of, is_in_doubt, passes, words_of
 from sqsqlite.api.connect import SQS
 from sqsqlite.contract.limits import SQS as LIMITS
-from sqsqlite.transfer.ends import End, TransferError, code_of, is_in_doubt, passes, words_of
+from sqsqlite.transfer.ends import End, TransferError
 from sqsqlite.transfer.entries import Carried, Ids, carried, waves
 
 VISIBILITY_TIMEOUT = 60

@@ -14,7 +14,10 @@ from tests.docs.programs import COMMANDS, Block, blocks, files, runnable
 from tests.packaging.checkout import ROOT
 
 # One for each "I want to ..." of README.md.
-USES = [ROOT / "docs" / name for name in ("jobs.md", "testing.md", "endpoint.md", "more-machines.md", "queues.md", "backlogs.md")]
+USES = [
+    ROOT / "docs" / name
+    for name in ("jobs.md", "testing.md", "endpoint.md", "more-machines.md", "replies.md", "queues.md", "backlogs.md")
+]
 REFERENCE = [ROOT / "docs" / name for name in ("api.md", "cli.md", "transactions.md")]
 PAGES = [ROOT / "README.md", *REFERENCE, *USES]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
