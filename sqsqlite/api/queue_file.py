@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file that describes queues, for `serve --queues`: TOML of our own, or the configuration file of ElasticMQ."""
 
-import re
 import tomllib
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqsqlite.api.elasticmq import read_elasticmq
 from sqsqlite.api.settings import QueueSettings
 from sqsqlite.errors import ParamValidationError, SQSError
-from sqsqlite.operators.installed import install_command
 
 if TYPE_CHECKING:
     from sqsqlite.api.connect import SQS
 
 _SETTINGS = (*QueueSettings.__annotations__, "tags")
+# Attributes may have SQS's names too.
+_OURS = {"".join(word.capitalize() for word in name.split("_")): name for name in _SETTINGS}
 _DEAD_LETTERS = "dead_letter_queue"
-
-# ElasticMQ's names for what a queue has here; each duration is in seconds.
-_DURATIONS = {
-    "defaultVisibilityTimeout": "visibility_timeout",
-    "delay": "delay_seconds",
-    "receiveMessageWait": "receive_message_wait_time_seconds",
-}
-_PLAIN = {"contentBasedDeduplication": "content_based_deduplication", "tags": "tags"}
-_WITHOUT_MEANING = re.compile(r"^[ \t]*include[ \t]+classpath[ \t]*\([^)\n]*\)[ \t]*;?[ \t]*$", re.MULTILINE)
 
 
 class BadQueueFile(ValueError):
@@ -55,13 +46,12 @@ def read_queue_file(path: Path) -> list[QueueDefinition]:
 
     Raises:
         BadQueueFile: says where and why.
-        ModuleNotFoundError: ElasticMQ's format needs the package pyhocon.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadQueueFile(f"{path}: can't be read: {error}") from error
-    queues = _read_hocon(path, text) if path.suffix == ".conf" else _read_toml(path, text)
+    queues = _read_elasticmq(path, text) if path.suffix == ".conf" else _read_toml(path, text)
     return _in_order(path, queues)
 
 
@@ -91,8 +81,13 @@ def _read_toml(path: Path, text: str) -> dict[str, dict[str, Any]]:
     read = {}
     for name, given in queues.items():
         settings = _table(path, f"queues.{name}", given)
-        _refuse_others(path, f"queue {name}: ", settings, _SETTINGS)
-        read[name] = dict(settings)
+        _refuse_others(path, f"queue {name}: ", settings, (*_SETTINGS, *_OURS))
+        read[name] = {_OURS.get(key, key): value for key, value in settings.items()}
+        if len(read[name]) < len(settings):
+            raise BadQueueFile(
+                f"{path}: queue {name}: a setting is given twice, by SQS's name and by Python's"
+            )
+        _table(path, f"queue {name}: tags", settings.get("tags", {}))
     return read
 
 
@@ -105,87 +100,15 @@ def _table(path: Path, name: str, given: object) -> Mapping[str, Any]:
 def _refuse_others(path: Path, where: str, given: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
     unknown = [name for name in given if name not in allowed]
     if unknown:
-        raise BadQueueFile(
-            f"{path}: {where}{', '.join(map(str, unknown))} is not known; allowed: {', '.join(allowed)}"
-        )
+        names = [name for name in allowed if name not in _OURS]
+        raise BadQueueFile(f"{path}: {where}{', '.join(unknown)} is not known; allowed: {', '.join(names)}")
 
 
-def _read_hocon(path: Path, text: str) -> dict[str, dict[str, Any]]:
-    """ElasticMQ's file. What it says of ElasticMQ's own server is passed over."""
+def _read_elasticmq(path: Path, text: str) -> dict[str, dict[str, Any]]:
     try:
-        from pyhocon import ConfigFactory
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{path}: ElasticMQ's configuration needs the package pyhocon: {install_command('elasticmq')}"
-        ) from error
-    try:
-        found = ConfigFactory.parse_string(_WITHOUT_MEANING.sub("", text), basedir=str(path.parent))
-    except Exception as error:  # pyhocon raises its parser's errors, its own and Python's
-        raise BadQueueFile(f"{path}: can't be read as HOCON: {error}") from error
-    queues = _table(path, "queues", found.get("queues", {}))
-    read: dict[str, dict[str, Any]] = {}
-    for quoted, given in queues.items():
-        name = quoted.strip('"')
-        settings = _table(path, f"queues.{name}", given)
-        # ElasticMQ adds the ending itself.
-        is_fifo = _boolean(path, name, "fifo", settings.get("fifo", False))
-        full_name = f"{name}.fifo" if is_fifo and not name.endswith(".fifo") else name
-        read[full_name] = _of_elasticmq(path, name, settings)
-    for settings in read.values():
-        target = settings.get(_DEAD_LETTERS)
-        if target not in read and f"{target}.fifo" in read:
-            settings[_DEAD_LETTERS] = f"{target}.fifo"
-    return read
-
-
-def _of_elasticmq(path: Path, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    for key, value in given.items():
-        if key in _DURATIONS:
-            settings[_DURATIONS[key]] = _seconds(path, name, key, value)
-        elif key == "contentBasedDeduplication":
-            if _boolean(path, name, key, value):
-                settings[_PLAIN[key]] = True
-        elif key == "tags":
-            tags = _table(path, f"queues.{name}.tags", value)
-            settings[_PLAIN[key]] = {tag.strip('"'): str(text) for tag, text in tags.items()}
-        elif key == "deadLettersQueue":
-            policy = _table(path, f"queues.{name}.deadLettersQueue", value)
-            _refuse_others(path, f"queue {name}: deadLettersQueue: ", policy, ("name", "maxReceiveCount"))
-            if "name" not in policy or "maxReceiveCount" not in policy:
-                raise BadQueueFile(f"{path}: queue {name}: deadLettersQueue needs name and maxReceiveCount")
-            settings[_DEAD_LETTERS] = str(policy["name"]).strip('"')
-            settings["max_receive_count"] = policy["maxReceiveCount"]
-        elif key in ("copyTo", "moveTo"):
-            raise BadQueueFile(
-                f"{path}: queue {name}: {key}: SQSQLite does not send messages on to another queue as ElasticMQ does; "
-                "remove the line"
-            )
-        elif key != "fifo":
-            known = (*_DURATIONS, *_PLAIN, "deadLettersQueue", "fifo")
-            raise BadQueueFile(f"{path}: queue {name}: {key} is not known; allowed: {', '.join(known)}")
-    return settings
-
-
-def _boolean(path: Path, name: str, key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise BadQueueFile(f"{path}: queue {name}: {key} is {value!r}: true or false is allowed")
-    return value
-
-
-def _seconds(path: Path, name: str, key: str, value: object) -> int:
-    """A duration as whole seconds. A bare number is milliseconds, as HOCON has it."""
-    if isinstance(value, timedelta):
-        seconds = value.total_seconds()
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = value / 1000
-    else:
-        raise BadQueueFile(
-            f"{path}: queue {name}: {key} is {value!r}: a duration is allowed, as in 10 seconds"
-        )
-    if seconds != int(seconds):
-        raise BadQueueFile(f"{path}: queue {name}: {key} is {seconds:g} s: whole seconds are allowed")
-    return int(seconds)
+        return read_elasticmq(text)
+    except ValueError as error:
+        raise BadQueueFile(f"{path}: {error}") from error
 
 
 def _in_order(path: Path, queues: Mapping[str, dict[str, Any]]) -> list[QueueDefinition]:
