@@ -19,12 +19,12 @@ import click
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure, failure_of, handled_by
 from sqsqlite.cli.serve_for_tests import queue_maker, said, serve_for_tests
+from sqsqlite.cli.stopper import Stopper
 from sqsqlite.contract.names import DEFAULT_ACCOUNT_ID
 from sqsqlite.errors import SQSQLiteError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from types import FrameType
 
     from sqsqlite.serve.endpoint import Endpoint, Ready, Server
 
@@ -274,24 +274,6 @@ def _work(line: CommandLine, make: Callable[[int], "Server"], place: int, ready:
         failure.show()
         return failure.exit_code
     return 0
-
-
-class Stopper:
-    """Handles signals: the first one stops the server, a second one does so without waiting for requests."""
-
-    def __init__(self, server: "Server") -> None:
-        self._server = server
-        self._count = 0
-
-    def __call__(self, _number: int, _frame: "FrameType | None") -> None:
-        """Stop the server."""
-        self._count += 1
-        self._server.stop(at_once=self.is_hurried)
-
-    @property
-    def is_hurried(self) -> bool:
-        """Whether there was a second signal."""
-        return self._count > 1
 
 
 def close(line: CommandLine, stopper: Stopper) -> None:

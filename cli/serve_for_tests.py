@@ -11,11 +11,10 @@ import click
 
 from sqsqlite.cli.command_line import CommandLine
 from sqsqlite.cli.failures import FAILED, Failure, handled_by
+from sqsqlite.cli.stopper import Stopper
 from sqsqlite.contract.names import DEFAULT_REGION
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from sqsqlite import SQS
     from sqsqlite.testing.serving import EndpointInTestMode
 
@@ -68,11 +67,7 @@ def serve_for_tests(
         ) from error
     with made as endpoint, said(Path()):
         server = endpoint.server_in_test_mode(log)
-
-        def stop(_number: int, _frame: "FrameType | None") -> None:
-            server.stop(at_once=True)
-
-        with handled_by(stop, signal.SIGINT, signal.SIGTERM):
+        with handled_by(Stopper(server), signal.SIGINT, signal.SIGTERM):
             _announce(endpoint, chosen.get("region", DEFAULT_REGION))
             server.run()
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from sqsqlite.actions.opening import OpenOptions, check_region, open_store
 from sqsqlite.actions.queue_rows import Caller
 from sqsqlite.contract.names import DEFAULT_REGION
-from sqsqlite.errors import StoreClosed
+from sqsqlite.errors import CannotOpen, StoreClosed
 from sqsqlite.store.clock import Clock
+from sqsqlite.store.create import check_kind, refused
 from sqsqlite.store.store import Store
 from sqsqlite.testing.clock import MovableClock
 from sqsqlite.testing.files import Folder, lay
@@ -55,6 +56,7 @@ class Regions:
     ) -> None:
         if not re.fullmatch(r"[0-9]{12}", account_id):
             raise ValueError(f"account_id={account_id!r}: 12 digits are allowed")
+        check_region(region)
         self.clock: Clock = clock or MovableClock()
         self.account_id = account_id
         self._options: OpenOptions = {
@@ -81,6 +83,7 @@ class Regions:
 
         Raises:
             StoreClosed: the mock or server has ended.
+            CannotOpen, MissingFolder: something is there already, or the system refuses to make the file.
             ValueError: an option has a value that is not allowed, or the region; or there are 100 regions already.
         """
         found = self._stores.get(region)
@@ -97,8 +100,16 @@ class Regions:
                 path = self.path_of(region)
                 check_region(region)
                 options: OpenOptions = {**self._options, "region": region}
-                self._stores[region] = open_store(lay(path, self._mark), test=self._mark, **options)
+                self._stores[region] = open_store(self._new(path), test=self._mark, **options)
             return self._stores[region]
+
+    def _new(self, path: Path) -> Path:
+        if check_kind(path):
+            raise CannotOpen(f"{path}: this file exists; each region needs a new file, which is thrown away")
+        try:
+            return lay(path, self._mark)
+        except OSError as error:
+            raise refused(path, error) from error
 
     def caller(self, base_url: str) -> Caller:
         """Who asks: the account of the mock, by an endpoint whose URL begins its queues' URLs."""

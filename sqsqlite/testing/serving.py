@@ -15,6 +15,7 @@ from sqsqlite.access.open_access import Hosts
 from sqsqlite.actions.opening import check_region
 from sqsqlite.api.connect import SQS
 from sqsqlite.contract.names import DEFAULT_REGION
+from sqsqlite.errors import StoreError
 from sqsqlite.serve.application import Application, HttpApplication, Scope, Send
 from sqsqlite.serve.client import Receive
 from sqsqlite.serve.endpoint import Endpoint, EndpointOptions, Server
@@ -116,6 +117,9 @@ class RegionalApplication:
             application = await self._application(credential_of(exchange)[1] or self._region)
         except ValueError as error:  # no region, or one too many
             await send_text(send, 400, f"{error}\n")
+            return
+        except StoreError as error:
+            await send_text(send, 500, f"{type(error).__name__}: {error}\n")
             return
         await application(scope, receive, send)
 
