@@ -70,20 +70,39 @@ class Endpoint:
         assert self.process.wait(300) == 0
 
 
-def start(folder, *, certificate=None, key=None, authority=None, is_keyed=True):
-    """Start `sqsqlite serve` of a new file in the folder, on a port that is free."""
+def start(folder, *options, certificate=None, key=None, authority=None, is_keyed=True):
+    """Start `sqsqlite serve` of a new file in the folder, on a port that is free.
+
+    Args:
+        folder: empty.
+        options: more options of the command.
+        certificate, key, authority: files; None: it serves without TLS.
+        is_keyed: whether it has KEY.
+    """
     path, home, told = folder / "queues.db", folder / "home", folder / "server.log"
     home.mkdir()
     tls = [] if certificate is None else ["--tls-cert", str(certificate), "--tls-key", str(key)]
     keys = ["--keys", str(make_key_file(folder))] if is_keyed else []
     with told.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sqsqlite.cli", "serve", "--db", str(path), "--port", "0", *tls, *keys],
+            [
+                sys.executable,
+                "-m",
+                "sqsqlite.cli",
+                "serve",
+                "--db",
+                str(path),
+                "--port",
+                "0",
+                *tls,
+                *keys,
+                *options,
+            ],
             cwd=ROOT,
             stderr=log,
         )
     deadline = time.monotonic() + 300
-    while not (found := re.search(r" on (https?)://127\.0\.0\.1:(\d+)\n", told.read_text("utf-8"))):
+    while not (found := re.search(r" on (https?)://127\.0\.0\.1:(\d+)\b", told.read_text("utf-8"))):
         assert process.poll() is None, told.read_text("utf-8")
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -6,28 +6,18 @@ import shutil
 
 import pytest
 
-from tests.clients.tools import kept, need, run
+from tests.clients.node import EXAMPLE, node_and_modules
 from tests.packaging.checkout import ROOT
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = ROOT / "docs" / "clients" / "javascript"
 PROGRAMS = ROOT / "tests" / "clients" / "programs"
-INSTALL = "apt-get install nodejs npm, version 20 or newer"
 
 
 @pytest.fixture
 def node(endpoint):
     """Run a program with the modules that the example's lock pins."""
-    npm, program = need("npm", INSTALL), need("node", INSTALL)
-    pins = [EXAMPLE / "package.json", EXAMPLE / "package-lock.json"]
-
-    def make(folder):
-        for pin in pins:
-            shutil.copy(pin, folder)
-        run(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
-
-    folder = kept("javascript", *pins, make=make)
+    program, folder = node_and_modules()
 
     def node(path):
         return endpoint.run(program, shutil.copy(path, folder), cwd=folder)
