@@ -129,8 +129,8 @@ SAMPLES = {
 
 
 # Folders whose tests run one after the other, while others run two at a time: two Sparks would share two cores, and two
-# processes would install one client into the same folder.
-ONE_AT_A_TIME = {"spark", "clients", "frameworks"}
+# processes would install one client into the same folder, as suites and clients do.
+ONE_AT_A_TIME = {"spark": "spark", "clients": "clients", "suites": "clients", "frameworks": "frameworks"}
 
 
 def pytest_collection_modifyitems(items):
@@ -157,6 +157,6 @@ def pytest_xdist_make_scheduler(config, log):
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             folder = nodeid.split("/")[1]
-            return folder if folder in ONE_AT_A_TIME else nodeid
+            return ONE_AT_A_TIME.get(folder, nodeid)
 
     return Scheduling(config, log)
