@@ -16,7 +16,16 @@ from tests.packaging.checkout import ROOT
 # One for each "I want to ..." of README.md.
 USES = [
     ROOT / "docs" / name
-    for name in ("jobs.md", "testing.md", "endpoint.md", "more-machines.md", "replies.md", "queues.md", "backlogs.md")
+    for name in (
+        "jobs.md",
+        "testing.md",
+        "test-mode.md",
+        "endpoint.md",
+        "more-machines.md",
+        "replies.md",
+        "queues.md",
+        "backlogs.md",
+    )
 ]
 REFERENCE = [ROOT / "docs" / name for name in ("api.md", "cli.md", "transactions.md")]
 PAGES = [ROOT / "README.md", *REFERENCE, *USES]
