@@ -136,7 +136,12 @@ class OwnConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
             return
         check_version()
         with foreign.no_fork(), foreign.opening(self.path):
-            super().__init__(database, **options)
+            kept = dict(self.__dict__)
+            try:
+                super().__init__(database, **options)
+            finally:
+                # The standard library's driver empties an object that it initializes for the second time.
+                self.__dict__.update(kept)
             if self.path.exists():
                 self.identity = foreign.identity(self.path)
                 foreign.opened(self.identity, self)
@@ -151,6 +156,20 @@ class OwnConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
         cursor = super().cursor(factory)
         self._cursors.add(cursor)
         return cursor
+
+    # The standard library's driver would make the cursor of these itself, past `cursor` and `OwnCursor`.
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """Execute one statement on a new cursor, and return that cursor, as the driver does."""
+        return self.cursor().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Any, /) -> Any:
+        """Execute once for each set of parameters on a new cursor, and return that cursor, as the driver does."""
+        return self.cursor().executemany(sql, parameters)
+
+    def executescript(self, script: Any, /) -> Any:
+        """Execute a script on a new cursor, and return that cursor, as the driver does."""
+        return self.cursor().executescript(script)
 
     def run(self, method: Callable[..., Any], cursor: OwnCursor, sql: Any, parameters: Any) -> Any:
         """Execute a statement by a method of the driver's cursor, and note what it does to the connection."""
