@@ -17,7 +17,10 @@ import throughput
 from rows import Figure, Row
 
 HERE = Path(__file__).parent
-FIGURES = ("group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair", "moves")
+FIGURES = (
+    *("group_commit", "waits", "beside_engines"),
+    *("flat", "purge", "memory", "wake_up", "fifo", "fair", "moves"),
+)
 NAMES = ("throughput", *FIGURES)
 
 

@@ -10,7 +10,10 @@ import pytest
 
 from tests.packaging.checkout import ROOT
 
-NAMES = ("throughput", "group_commit", "waits", "flat", "purge", "memory", "wake_up", "fifo", "fair", "moves")
+NAMES = (
+    *("throughput", "group_commit", "waits", "beside_engines", "flat", "purge", "memory", "wake_up"),
+    *("fifo", "fair", "moves"),
+)
 DOORS = {"bare", "full", "client", "Queue", "boto3"}
 
 
@@ -58,6 +61,20 @@ def test_every_other_benchmark_has_its_figures(result):
         "p95",
         "move",
     }
+
+
+@pytest.mark.slow
+def test_an_application_is_measured_at_each_level_and_pace(result):
+    rows = result["files"]["beside_engines"]
+    for what in ("longest BEGIN IMMEDIATE", "longest send", "application's transactions/s", "sends/s"):
+        found = {
+            (row["synchronous"], row["what"].rpartition(" writes ")[2], float(row["value"]) > 0)
+            for row in rows
+            if row["what"].startswith(what)
+        }
+        assert found == {
+            (level, pace, True) for level in ("FULL", "NORMAL") for pace in ("now and then", "in a loop")
+        }
 
 
 @pytest.mark.slow
