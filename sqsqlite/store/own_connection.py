@@ -34,6 +34,8 @@ _PRAGMA = re.compile(r"\s*PRAGMA\s+(?:\w+\s*\.\s*)?(\w+)\s*[=(]", re.IGNORECASE)
 # Comments may stand before the first word.
 _FIRST_WORDS = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
 _ROW_WORDS = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+_SCHEMA_WORDS = ("CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE", "VACUUM")
+_WRITING = re.compile(rf"\b({'|'.join((*_ROW_WORDS, *_SCHEMA_WORDS))})\b", re.IGNORECASE)
 _WRITERS = ("IMMEDIATE", "EXCLUSIVE")
 # The driver's order of `connect`'s arguments after the database.
 _POSITIONAL = (
@@ -49,7 +51,11 @@ _POSITIONAL = (
 
 @lru_cache(maxsize=512)
 def _kind_of(sql: str) -> str:
-    """What a statement means to its connection: "begin", "commit", "rows", "setting", "bound", or "" for nothing."""
+    """What a statement means to its connection.
+
+    Returns:
+        "begin", "commit", "rows", "schema", "setting", "bound", or "" for nothing.
+    """
     found = _FIRST_WORDS.match(sql)
     first, second = (word.upper() if word else "" for word in found.groups()) if found else ("", "")
     if first == "BEGIN" and second in _WRITERS:
@@ -63,7 +69,7 @@ def _kind_of(sql: str) -> str:
         if pragma is None:
             return "bound"  # a temporary table, say, which a new connection would not have
         return "setting" if pragma[1].lower() in _SETTINGS else ""
-    return ""
+    return "schema" if first in _SCHEMA_WORDS else ""
 
 
 class OwnCursor(dbapi.Cursor):  # type: ignore[name-defined,misc]
@@ -87,6 +93,8 @@ class OwnCursor(dbapi.Cursor):  # type: ignore[name-defined,misc]
             connection.commit()
         if isinstance(script, str) and may_outlive(script):
             connection.is_bound = True
+        if isinstance(script, str) and _WRITING.search(script):
+            connection.take_turn()
         return connection.work(dbapi.Cursor.executescript, self, script)
 
     def close(self) -> None:
@@ -176,8 +184,9 @@ class OwnConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
         kind = _kind_of(sql) if isinstance(sql, str) else ""
         if not kind:
             return self.work(method, cursor, sql, parameters)
-        if kind == "begin" or (kind == "rows" and self._begins_writing()):
-            self._take_turn()
+        # The driver begins no transaction for a change of the schema: SQLite makes it one of its own.
+        if kind in ("begin", "schema") or (kind == "rows" and self._begins_writing()):
+            self.take_turn()
         result = self.work(method, cursor, sql, parameters, is_commit=kind == "commit")
         if kind == "setting":
             self._keep_pragma(sql)
@@ -233,7 +242,7 @@ class OwnConnection(dbapi.Connection):  # type: ignore[name-defined,misc]
         level = self.isolation_level
         return bool(level) and level.upper() in _WRITERS
 
-    def _take_turn(self) -> None:
+    def take_turn(self) -> None:
         """Stand in line with the writers of the queue, if this process has the file open as one.
 
         Raises:

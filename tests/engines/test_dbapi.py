@@ -3,6 +3,7 @@
 
 import gc
 import os
+import threading
 import time
 from urllib.parse import quote
 
@@ -334,6 +335,51 @@ def test_immediate_transactions_stand_in_line(sqs, queue, connection):
     connection.execute("BEGIN IMMEDIATE")
     connection.close()
     assert not turnstile.is_held_here
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE TABLE t (x)", "alter table items add column y", "DROP TABLE items", "VACUUM"],
+)
+@pytest.mark.parametrize("method", ["execute", "executescript"])
+def test_changes_of_the_schema_stand_in_line(path, sqs, queue, connection, statement, method):
+    """SQLite's own lock is free meanwhile: what refuses is the turn."""
+    turnstile = sqs._store.file.turnstile
+    taken, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with turnstile.taken(600):
+            taken.set()
+            assert leave.wait(600)
+
+    holder = Task(hold)
+    assert taken.wait(600)
+    impatient = dbapi.connect(path, timeout=0.01)
+    with pytest.raises(dbapi.OperationalError, match="locked: another thread"):
+        getattr(impatient, method)(statement)
+    leave.set()
+    holder.outcome()
+    getattr(impatient, method)(statement)
+    impatient.close()
+    assert queue.send("the turn is free").message_id
+
+
+@pytest.mark.parametrize("statement", ["SELECT 1", "CREATE TEMPORARY TABLE t (x)", "PRAGMA user_version"])
+def test_statements_that_leave_the_file_alone_take_no_turn(sqs, path, statement):
+    taken, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with sqs._store.file.turnstile.taken(600):
+            taken.set()
+            assert leave.wait(600)
+
+    holder = Task(hold)
+    assert taken.wait(600)
+    impatient = dbapi.connect(path, timeout=0.01)
+    impatient.execute(statement).fetchall()
+    impatient.close()
+    leave.set()
+    holder.outcome()
 
 
 def test_a_transaction_within_a_block_of_the_thread_is_locked_out_at_once(sqs, connection):
