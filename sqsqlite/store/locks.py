@@ -291,15 +291,35 @@ class RecordLock:
 # readers.
 _WRITE_LOCK_BYTE = 120
 _READ_LOCK_BYTES = (123, 5)
+# Its locks on the database itself (os.h, SHARED_FIRST): who has it to itself has them all.
+_FILE_LOCK_BYTES = (0x40000002, 510)
 
 
 def writer_of(path: Path) -> str:
     """The process that writes, as the end of a sentence. Empty if the system does not show it."""
     descriptors = _descriptors(path)
+    if not descriptors:
+        return _sole_user_of(path)
     pid = _writer(descriptors)
     if pid is None:
-        return "; no other process has it now" if descriptors else ""
+        return "; no other process has it now"
     return "; a process of another container has it" if pid == 0 else _named(pid)
+
+
+def _sole_user_of(path: Path) -> str:
+    """Who may have the database to itself, as `writer_of`: SQLite did not get as far as its -shm."""
+    descriptors = _descriptors(path, "")
+    if not descriptors:
+        return ""
+    pid = next((pid for each in descriptors if (pid := holder_of(each, *_FILE_LOCK_BYTES)) is not None), None)
+    who = (
+        "a connection of this process"
+        if pid is None
+        else _process(pid)
+        if pid
+        else "a process of another container"
+    )
+    return f"; perhaps {who} has the file to itself (PRAGMA locking_mode = EXCLUSIVE)"
 
 
 def who_keeps_readers_out(path: Path) -> str:
@@ -319,10 +339,10 @@ def is_stopped(pid: int) -> bool:
     return _status(pid)[1] in ("T", "t")
 
 
-def _descriptors(path: Path) -> set[int]:
+def _descriptors(path: Path, suffix: str = "-shm") -> set[int]:
     """SQLite's own descriptors of the -shm in this process. Closing another one would drop SQLite's locks."""
     try:
-        return foreign.descriptors(foreign.identity(Path(f"{path}-shm")))
+        return foreign.descriptors(foreign.identity(Path(f"{path}{suffix}")))
     except OSError as error:
         refuse_handlers(error)
         return set()
@@ -346,8 +366,11 @@ def _status(pid: int) -> tuple[str, str]:
     return name, rest.split()[0] if rest.split() else ""
 
 
+def _process(pid: int) -> str:
+    name, _ = _status(pid)
+    return f"process {pid} ({name})" if name else f"process {pid}"
+
+
 def _named(pid: int) -> str:
-    name, state = _status(pid)
-    named = f"process {pid} ({name})" if name else f"process {pid}"
-    stopped = ", which is stopped (SIGSTOP, Ctrl-Z or a debugger)" if state in ("T", "t") else ""
-    return f"; {named} has it{stopped}"
+    stopped = ", which is stopped (SIGSTOP, Ctrl-Z or a debugger)" if is_stopped(pid) else ""
+    return f"; {_process(pid)} has it{stopped}"

@@ -77,6 +77,7 @@ def note(path: Path, database: foreign.Identity, connection: Any) -> None:
         if not list(_noted_for[database]):
             found = _at(path)
             if found is None:
+                _refuse_other_mode(path, connection)
                 raise _gone(path)
             _noted[database] = _Noted(*found)
         check(path, database)
@@ -214,6 +215,16 @@ def cut(path: Path) -> CannotOpen:
         f"{path}: the file or its -wal was cut off while in use: messages were lost. Stop all processes that use the "
         "file, then run `sqsqlite check`"
     )
+
+
+def _refuse_other_mode(path: Path, connection: Any) -> None:
+    """Refuse a file that is no WAL any more. Only while no process had it open could another program do that."""
+    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    if mode != "wal":
+        raise CannotOpen(
+            f"{path}: another program has changed the journal mode to {mode.upper()} while no connection was open "
+            "(before a fork they are closed). Nothing is lost: close the file and open it again, which makes it a WAL"
+        )
 
 
 def _gone(path: Path) -> CannotOpen:
