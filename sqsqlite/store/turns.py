@@ -143,7 +143,8 @@ class Turnstile:
                     continue
                 if remaining <= 0:
                     raise Busy(
-                        f"another thread has been writing for {timeout:g} s (busy_timeout){writer_of(self._path)}"
+                        f"{self._path}: another thread has been writing for the whole busy_timeout"
+                        f"{writer_of(self._path)}"
                     )
                 left.wait(min(remaining, LOOK_AGAIN))
                 left.clear()
