@@ -355,7 +355,7 @@ def test_changes_of_the_schema_stand_in_line(path, sqs, queue, connection, state
     holder = Task(hold)
     assert taken.wait(600)
     impatient = dbapi.connect(path, timeout=0.01)
-    with pytest.raises(dbapi.OperationalError, match="locked: .*another thread"):
+    with pytest.raises(dbapi.OperationalError, match=r"locked: .*another thread"):
         getattr(impatient, method)(statement)
     leave.set()
     holder.outcome()

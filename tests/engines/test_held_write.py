@@ -143,7 +143,7 @@ def test_a_thread_that_holds_a_write_makes_others_of_its_process_busy(path, conn
         impatient = dbapi.connect(path, timeout=0.05, isolation_level="IMMEDIATE")
         with pytest.raises(
             dbapi.OperationalError,
-            match="locked: .*another thread has been writing for the whole busy_timeout",
+            match=r"locked: .*another thread has been writing for the whole busy_timeout",
         ):
             impatient.execute("INSERT INTO items VALUES ('b')")
         impatient.close()
