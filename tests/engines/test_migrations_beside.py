@@ -95,7 +95,10 @@ def received(sqs):
     return [name for (name,) in rows(sqs, "SELECT name FROM items WHERE name NOT LIKE 'old%' ORDER BY name")]
 
 
-@pytest.mark.parametrize("has_listeners", [True, False], ids=["one transaction", "the driver's"])
+@pytest.mark.parametrize(
+    "has_listeners",
+    [pytest.param(True, id="one transaction", marks=pytest.mark.slow), pytest.param(False, id="the driver's")],
+)
 def test_each_message_is_stored_once_while_its_table_is_copied(path, sqs, queue, has_listeners):
     engine = own_engine(path, has_listeners=has_listeners)
     sent = []
@@ -204,6 +207,7 @@ migrate(engine, 1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_listeners", [True, False], ids=["one transaction", "the driver's"])
 def test_killed_alembic_loses_no_row_and_no_message(path, sqs, queue, has_listeners):
     """Where the driver begins the transactions, Alembic's first steps stay: see docs/transactions.md."""
