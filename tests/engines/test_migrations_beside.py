@@ -97,7 +97,10 @@ def received(sqs):
 
 @pytest.mark.parametrize(
     "has_listeners",
-    [pytest.param(True, id="one transaction", marks=pytest.mark.slow), pytest.param(False, id="the driver's")],
+    [
+        pytest.param(True, id="one transaction", marks=pytest.mark.slow),
+        pytest.param(False, id="the driver's"),
+    ],
 )
 def test_each_message_is_stored_once_while_its_table_is_copied(path, sqs, queue, has_listeners):
     engine = own_engine(path, has_listeners=has_listeners)
