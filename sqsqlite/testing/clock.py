@@ -20,9 +20,14 @@ class MovableClock:
 
     Unlike `ManualClock` it does not stand still, so code under test that sleeps for a second sees a delay of a second
     end. It belongs to one process; `sqsqlite serve --test-mode` has one for clients in any process.
+
+    Args:
+        waits: False: a receive that would wait does not; the clock moves to the end of the wait at once. For tests of
+            one thread, whose long polls of an empty queue would take their 20 s.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, waits: bool = True) -> None:
+        self._waits = waits
         # The monotonic clock ignores that the machine's own clock is set meanwhile.
         self._ahead_ns = time.time_ns() - time.monotonic_ns()
         self._changed = threading.Condition()
@@ -56,6 +61,10 @@ class MovableClock:
 
     def wait(self, event: Waitable, until_ms: int) -> bool:
         """Sleep until `event` is set (True) or the clock shows `until_ms` (False). Then `event` is set too."""
+        if not (self._waits or threading.current_thread().name.startswith(OWN_THREADS)):
+            if not event.is_set():
+                self.advance(ms=max(0, until_ms - self.now_ms()))
+            return event.is_set()
         waiting = _Waiting(event, until_ms)
         with self._changed:
             if self.now_ms() >= until_ms:

@@ -163,7 +163,7 @@ def mock_sqs(target: Any = None, /, **options: Unpack[MockOptions]) -> Any:
 
     Args:
         target: the function or class to decorate.
-        clock: Default: a `MovableClock`. `sqsqlite.ManualClock()` makes long polls of an empty queue end at once.
+        clock: Default: a `MovableClock()`. With `MovableClock(waits=False)` long polls of an empty queue end at once.
         compat: "aws" (the default): expired receipt handles as softly as Amazon treats them; "docs": an error.
         limits: "sqs" (the default): Amazon's; "native": without those that exist for Amazon's sake.
         cooldowns: True: 60 s must pass after DeleteQueue and PurgeQueue, as at Amazon. Default: False.

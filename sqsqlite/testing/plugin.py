@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def sqs_clock() -> Any:
     """The clock of `sqs`: it runs, and `sqs_clock.advance(seconds)` moves it forward.
 
-    Override the fixture to return `sqsqlite.ManualClock()` where time is to stand still.
+    Override the fixture to return `MovableClock(waits=False)`, whose long polls end at once, or
+    `sqsqlite.ManualClock()`, which stands still.
     """
     from sqsqlite.testing.clock import MovableClock
 

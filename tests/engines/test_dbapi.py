@@ -273,8 +273,9 @@ def test_waiting_consumer_notices_a_commit_by_the_driver_itself(path, queue):
     """Nothing announces it: the consumer looks now and then."""
     plain = driver.dbapi.connect(str(path), check_same_thread=False)
     waiting = Task(lambda: [message.body for message in queue.receive(wait=20)])
-    queue.send("hi", connection=plain)
+    # Before the send, which takes the write lock: the consumer's first look needs it too.
     until(lambda: queue._store.waker._waiters)
+    queue.send("hi", connection=plain)
     plain.commit()
     assert waiting.outcome() == ["hi"]
     plain.close()

@@ -13,7 +13,7 @@ import pytest
 from botocore.stub import Stubber
 
 import sqsqlite
-from sqsqlite.testing import ACCOUNT_ID, mock_sqs
+from sqsqlite.testing import ACCOUNT_ID, MovableClock, mock_sqs
 
 # Made before any mock, as an application's module does it.
 GLOBAL = boto3.client(
@@ -195,10 +195,16 @@ def test_the_clock_ends_a_visibility_timeout():
         assert client().receive_message(QueueUrl=url)["Messages"]
 
 
-def test_a_clock_that_stands_still_ends_a_long_poll_at_once():
-    with mock_sqs(clock=sqsqlite.ManualClock()):
+def test_a_clock_that_does_not_wait_ends_a_long_poll_at_once():
+    """Whatever other threads the process has."""
+    with mock_sqs(clock=MovableClock(waits=False)) as mock:
         url = client().create_queue(QueueName="orders")["QueueUrl"]
-        assert "Messages" not in client().receive_message(QueueUrl=url, WaitTimeSeconds=20)
+        before = mock.clock.now_ms()
+        for _ in range(36):
+            assert "Messages" not in client().receive_message(QueueUrl=url, WaitTimeSeconds=20)
+        assert mock.clock.now_ms() - before >= 36 * 20_000
+        client().send_message(QueueUrl=url, MessageBody="delayed", DelaySeconds=15)
+        assert client().receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
 
 
 def test_no_pause_after_a_deletion_and_a_purge():

@@ -92,12 +92,12 @@ class TestWithOptions:
         sqs.create_queue("orders", delay_seconds=1_000_000)
 
 
-class TestWithAStandingClock:
+class TestWithAClockThatDoesNotWait:
     @pytest.fixture
     def sqs_clock(self):
-        import sqsqlite
+        from sqsqlite.testing import MovableClock
 
-        return sqsqlite.ManualClock()
+        return MovableClock(waits=False)
 
     def test_a_long_poll_ends_at_once(self, sqs):
         assert sqs.create_queue("orders").receive(wait=20) == []
