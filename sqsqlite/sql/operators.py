@@ -254,6 +254,12 @@ LIST_BODIES = """
 SELECT id, body_md5, CAST(body AS BLOB) FROM sqs_messages
 """
 
+LIST_BODIES_WITH = """
+-- The bodies that hold a text: pointers to payloads name the file's id. Reads all messages, purged ones too until they
+-- are swept.
+SELECT body FROM sqs_messages WHERE instr(body, :text) > 0
+"""
+
 LIST_STORED_MESSAGES = """
 -- The leases of all queues with their messages, or without. What was purged is the sweeper's.
 SELECT

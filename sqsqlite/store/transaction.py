@@ -68,6 +68,7 @@ class Transaction(Snapshot):
         unsettled: errors of batches in it, which the caller has not accepted yet.
         difference_ms: by how much the wall clock is ahead of the file's, if this transaction notes it in the file.
         is_over: a caller's transaction that was committed or rolled back.
+        after_commit: of a caller's transaction: called once it has committed and has left the turn. They raise nothing.
     """
 
     # Defaults of the class: most transactions set none of them.
@@ -77,6 +78,7 @@ class Transaction(Snapshot):
     is_callers = is_over = False
     difference_ms: int | None = None
     unsettled: tuple[SQSError, ...] = ()
+    after_commit: tuple[Callable[[], None], ...] = ()
 
     def __init__(
         self,

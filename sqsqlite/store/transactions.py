@@ -71,7 +71,7 @@ class Transactions:
                 tx.difference_ms = difference_ms
 
     def committed(self, tx: Transaction) -> None:
-        """After a commit and its answers: wake sleepers, give upkeep its due, log the skipped messages."""
+        """After a commit and its answers: wake sleepers, give upkeep its due, log skipped messages, call what waits."""
         if tx.difference_ms is not None:
             self.file.difference_ms = tx.difference_ms
         if tx.wakes:
@@ -81,6 +81,8 @@ class Transactions:
         self._upkeep.committed(tx)
         if tx.damaged:
             warn_of_damage(self.file.path, tx.damaged)
+        for call in tx.after_commit:
+            call()
 
     def remember_empty_receive(self, epoch_id: int) -> None:
         """Remember a receive that returned nothing: summed in memory, written with the next commit."""

@@ -20,7 +20,7 @@ LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
-    ("api", "boto", "dbapi", "django", "replies", "serve", "spark", "testing", "transfer"),  # the doors
+    ("api", "boto", "dbapi", "django", "payloads", "replies", "serve", "spark", "testing", "transfer"),  # the doors
     ("operators",),
     ("access",),
     ("actions",),
@@ -34,6 +34,7 @@ ACROSS = {
     ("boto", "api"),
     ("django", "api"),
     ("django", "dbapi"),
+    ("payloads", "api"),
     ("serve", "api"),
     ("replies", "api"),
     ("transfer", "api"),
@@ -50,6 +51,7 @@ HEAVY = {
     "botocore": {"boto"},
     "click": {"cli"},
     "django": {"django"},
+    "fsspec": set(),
     "jmespath": set(),
     "pyspark": set(),
     "rich": {"cli"},
@@ -65,6 +67,7 @@ PUBLIC = {
     "sqsqlite.serve.endpoint",
     "sqsqlite.spark",
     "sqsqlite.transfer",
+    "sqsqlite.payloads",
     "sqsqlite.testing.serving",  # what `serve --test-mode` runs
     # SQS's own rules, for help texts and for commands made from the fields of the requests.
     "sqsqlite.contract.fifo_only",
