@@ -58,8 +58,7 @@ def _then(tx: "Transaction", discard: Callable[[], None]) -> None:
 def _is_gone(file: "Store", handle: str) -> bool:
     """Whether the message of a handle has left the file.
 
-    A delete that succeeded does not say so: the application may have rolled back to a savepoint since, and with
-    `compat="aws"` an expired handle deletes nothing without an error.
+    A commit after a delete does not say so: the application may have rolled back to a savepoint in between.
     """
     receipt = file.settings.sealer.parse(handle)
     if receipt is None:

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-import sqsqlite
 from sqsqlite import errors
 from sqsqlite.payloads import (
     Counts,
@@ -104,21 +103,6 @@ def test_a_delete_that_is_refused_leaves_the_payload(queue, clock, kept):
     assert list(kept().values()) == [BIG]
     [again] = queue.receive()
     assert again.body == BIG
-
-
-def test_an_expired_handle_that_deletes_nothing_leaves_the_payload(path, folder, kept, clock):
-    """`compat="aws"` answers success, as Amazon does."""
-    with sqsqlite.connect(path, compat="aws", clock=clock) as sqs:
-        queue = extend(sqs.create_queue("orders"), PayloadStore(folder, threshold=0))
-        queue.send(BIG)
-        [late] = queue.receive(visibility_timeout=1)
-        clock.advance(2)
-        [again] = queue.receive()
-        late.delete()
-        assert len(queue) == 1
-        assert list(kept().values()) == [BIG]
-        again.delete()
-        assert (len(queue), kept()) == (0, {})
 
 
 def test_a_store_may_keep_payloads_that_others_refer_to(plain, folder, kept):
@@ -319,7 +303,9 @@ def test_a_link_in_the_folder_does_not_lead_out_of_it(queue, plain, folder, tmp_
         queue.receive()
 
 
-@pytest.mark.parametrize("body", ["text", "[]", "[1, 2]", '["other", {"s3BucketName": "a", "s3Key": "b"}]', "[" * 5_000])
+@pytest.mark.parametrize(
+    "body", ["text", "[]", "[1, 2]", '["other", {"s3BucketName": "a", "s3Key": "b"}]', "[" * 5_000]
+)
 def test_a_body_that_is_no_pointer_is_refused(queue, plain, body):
     plain.send(body, attributes={"ExtendedPayloadSize": 1})
     with pytest.raises(PointerRefused, match="no pointer"):
