@@ -7,6 +7,7 @@ from sqsqlite.api.queue import Queue
 from sqsqlite.payloads.client import ExtendedClient
 from sqsqlite.payloads.errors import PayloadError, PayloadMissing, PayloadStoreDown, PointerRefused
 from sqsqlite.payloads.orphans import Swept, sweep
+from sqsqlite.payloads.pointers import Pointer
 from sqsqlite.payloads.queue import ExtendedQueue
 from sqsqlite.payloads.store import Counts, PayloadStore
 
@@ -18,6 +19,7 @@ __all__ = [
     "PayloadMissing",
     "PayloadStore",
     "PayloadStoreDown",
+    "Pointer",
     "PointerRefused",
     "Swept",
     "extend",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads and transactions: a payload goes after the commit that deletes its message, and never without it."""
 
+import contextlib
+
 import pytest
 import sqlalchemy
 from sqlalchemy.orm import Session
@@ -16,6 +18,14 @@ INSERT = "INSERT INTO orders (item) VALUES ('lamp')"
 
 class Undo(Exception):
     """Rolls a block back."""
+
+
+@contextlib.contextmanager
+def rolled_back(sqs):
+    """A block in a transaction that rolls back."""
+    with contextlib.suppress(Undo), sqs.transaction():
+        yield
+        raise Undo
 
 
 @pytest.fixture
@@ -43,12 +53,11 @@ def test_a_block_sends_and_removes_when_it_commits(sqs, queue, kept):
 def test_a_block_that_rolls_back_leaves_the_payload(sqs, queue, kept, many):
     queue.send(BIG)
     [message] = queue.receive()
-    with pytest.raises(Undo), sqs.transaction():
+    with rolled_back(sqs):
         if many:
             queue.delete_many([message])
         else:
             message.delete()
-        raise Undo
     assert list(kept().values()) == [BIG]
     message.delete()
     assert (kept(), len(queue)) == ({}, 0)
@@ -58,9 +67,8 @@ def test_a_clients_delete_in_a_block_that_rolls_back_leaves_the_payload(sqs, que
     client = extend(sqs.client, store)
     queue.send(BIG)
     [message] = client.receive_message(QueueUrl="orders")["Messages"]
-    with pytest.raises(Undo), sqs.transaction():
+    with rolled_back(sqs):
         client.delete_message(QueueUrl="orders", ReceiptHandle=message["ReceiptHandle"])
-        raise Undo
     assert list(kept().values()) == [BIG]
     with sqs.transaction():
         client.delete_message_batch(
@@ -107,9 +115,8 @@ def test_a_savepoint_that_is_rolled_back_leaves_the_payload(sqs, queue, kept):
 
 def test_a_send_that_rolls_back_leaves_an_orphan_for_the_sweep(sqs, queue, kept, store):
     queue.send("kept " + BIG)
-    with pytest.raises(Undo), sqs.transaction():
+    with rolled_back(sqs):
         queue.send(BIG)
-        raise Undo
     assert sorted(kept().values()) == ["kept " + BIG, BIG]
     assert sweep(sqs, store).removed == 0
     swept = sweep(sqs, store, older_than=0, dry_run=True)
