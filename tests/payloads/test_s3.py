@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import endpoint as servers
-from tests.clients.tools import programs
+from tests.clients.tools import kept, need, programs, run
 from tests.packaging.checkout import ROOT
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_while_s3_is_stopped_nothing_is_sent_and_nothing_is_lost(folder, endpoin
     """The second server's address refuses connections: it was stopped."""
     path = tmp_path / "local.db"
 
-    def run(what, environment, *more):
+    def work(what, environment, *more):
         return endpoint.run(
             folder / "python", PROGRAMS / "s3_down.py", path, what, *more, environment=environment
         )
@@ -81,11 +81,11 @@ def test_while_s3_is_stopped_nothing_is_sent_and_nothing_is_lost(folder, endpoin
         with s3(folder, endpoint, tmp_path / "down.log") as down:
             pass
         endpoint.run(folder / "python", "-c", MAKE_BUCKET, environment=up)
-        handle = run("send", up).strip()
+        handle = work("send", up).strip()
         told = "PayloadStoreDown True True\n"
         # Two were sent, one of them was deleted, and its payload stayed.
-        assert run("down", down, handle) == f"{told}{told}1 1\n"
-        assert run("again", up) == "True\n"
+        assert work("down", down, handle) == f"{told}{told}1 1\n"
+        assert work("again", up) == "True\n"
 
 
 def test_an_error_names_the_package_that_a_url_needs(folder, endpoint, tmp_path):
@@ -100,3 +100,21 @@ def test_an_error_names_the_package_that_a_url_needs(folder, endpoint, tmp_path)
     )
     assert "ModuleNotFoundError: a payload store at gs://bodies needs another package" in done.stderr
     assert "gcsfs" in done.stderr
+
+
+def test_we_and_amazons_client_for_java_read_each_others_payloads(folder, endpoint, tmp_path):
+    need("javac", "apt-get install openjdk-17-jdk-headless")
+    maven = need("mvn", "apt-get install maven")
+    java = PROGRAMS / "java"
+
+    def make(into):
+        copy = ["dependency:copy-dependencies", f"-DoutputDirectory={into / 'jars'}"]
+        run(maven, "-B", "-q", "-f", java / "pom.xml", *copy)
+
+    jars = kept("java-extended", java / "pom.xml", make=make) / "jars"
+    program = PROGRAMS / "s3_java.py"
+    with s3(folder, endpoint, tmp_path / "s3.log") as environment:
+        endpoint.run(folder / "python", program, "send", environment=environment)
+        command = ["java", "-Dfile.encoding=UTF-8", "-cp", f"{jars}/*", java / "Extended.java"]
+        assert endpoint.run(*command, environment=environment) == "left: 0\n"
+        assert endpoint.run(folder / "python", program, "receive", environment=environment) == "0\n"
