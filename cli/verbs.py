@@ -57,6 +57,7 @@ VERBS: dict[str, Verb] = {
     "check": Verb("files:check", FILES, "Check the file for damage."),
     "dump": Verb("files:dump", FILES, "Write messages as JSON lines."),
     "load": Verb("files:load", FILES, "Load the messages of a dump."),
+    "payloads": Verb("payloads:payloads", FILES, "Look after the big bodies of messages in a payload store."),
     "serve": Verb("serve:serve", ENDPOINT, "Serve the file to SQS clients, until Ctrl-C or SIGTERM."),
     "keys": Verb("access_keys:keys", ENDPOINT, "Make, list, rotate and remove the access keys of serve."),
     "forward": Verb(

@@ -66,16 +66,17 @@ class Folder:
     """A folder of this machine, or one that it has mounted.
 
     Args:
-        path: the folder. It is made if it is missing, but not the folder around it.
+        path: the folder.
+        create: make it if it is missing, but not the folder around it.
 
     Raises:
         ValueError: the path has no name, such as `/`.
-        PayloadStoreDown: it can't be made.
+        PayloadStoreDown: it is missing, and can't or shall not be made.
     """
 
     prefix = ""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, create: bool) -> None:
         self.path = path.absolute()
         self.shown = self.path.as_uri()
         self.bucket = quote(self.path.name, safe="")
@@ -83,9 +84,10 @@ class Folder:
         if not self.bucket:
             raise ValueError(f"{path}: this folder has no name, which pointers could use")
         with self._reached():
-            if not self.path.is_dir():
+            if create and not self.path.is_dir():
                 self.path.mkdir()
                 _sync(self.path.parent)
+            self._require()
 
     def put(self, name: str, data: bytes) -> None:
         path = self._below(name)
@@ -278,8 +280,11 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
-def place_at(url: str | os.PathLike[str], options: dict[str, Any]) -> Place:
+def place_at(url: str | os.PathLike[str], options: dict[str, Any], *, create: bool) -> Place:
     """The place that a URL or a path names.
+
+    Args:
+        create: make a missing folder.
 
     Raises:
         TypeError: options with a folder, which has none.
@@ -295,4 +300,4 @@ def place_at(url: str | os.PathLike[str], options: dict[str, Any]) -> Place:
         if parts.netloc not in ("", "localhost"):
             raise ValueError(f"{path!r}: a folder's URL has three slashes, as file:///var/lib/payloads")
         path = unquote(parts.path)
-    return Folder(Path(path))
+    return Folder(Path(path), create=create)

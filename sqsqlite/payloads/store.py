@@ -57,6 +57,7 @@ class PayloadStore:
             sweep looks at one owner only. Default: the id of the open file; for clients of an endpoint, `remote`.
         remove: whether deleting a message removes its payload. False where several queues share payloads, as behind
             Amazon SNS.
+        create: make a missing folder.
         options: of fsspec's implementation, such as `endpoint_url` and `key` for `s3://`.
 
     Attributes:
@@ -66,7 +67,7 @@ class PayloadStore:
         ValueError: the threshold, the owner or the URL is not as described.
         TypeError: options with a folder, which has none.
         ModuleNotFoundError: fsspec is not installed, or lacks the package that the URL needs.
-        PayloadStoreDown: the folder can't be made.
+        PayloadStoreDown: the folder is missing, and can't or shall not be made.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class PayloadStore:
         always: bool = False,
         owner: str | None = None,
         remove: bool = True,
+        create: bool = True,
         **options: Any,
     ) -> None:
         if not THRESHOLD_BYTES.low <= threshold <= THRESHOLD_BYTES.high:
@@ -89,7 +91,7 @@ class PayloadStore:
         self.always = always
         self.owner = owner
         self.remove_with_message = remove
-        self._place = place_at(url, options)
+        self._place = place_at(url, options, create=create)
         self.url = self._place.shown
         self._counts = Counts()
         self._lock = threading.Lock()

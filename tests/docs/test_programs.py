@@ -27,7 +27,7 @@ USES = [
         "backlogs.md",
     )
 ]
-REFERENCE = [ROOT / "docs" / name for name in ("api.md", "cli.md", "transactions.md")]
+REFERENCE = [ROOT / "docs" / name for name in ("api.md", "cli.md", "transactions.md", "payloads.md")]
 PAGES = [ROOT / "README.md", *REFERENCE, *USES]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 
