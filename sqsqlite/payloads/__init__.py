@@ -32,7 +32,7 @@ def extend(target: Queue, store: PayloadStore) -> ExtendedQueue: ...
 
 
 @overload
-def extend(target: Any, store: PayloadStore) -> Any: ...
+def extend(target: Any, store: PayloadStore) -> ExtendedClient: ...
 
 
 def extend(target: Any, store: PayloadStore) -> Any:
@@ -46,12 +46,16 @@ def extend(target: Any, store: PayloadStore) -> Any:
         An `ExtendedQueue` for a queue, else an `ExtendedClient`.
 
     Raises:
-        TypeError: the target is neither, or it is extended already.
+        TypeError: the target is neither, is extended already, or is a client of aiobotocore, whose methods are awaited.
     """
     if isinstance(target, (ExtendedQueue, ExtendedClient)):
         raise TypeError(f"{target!r} has a payload store already")
     if isinstance(target, Queue):
         return ExtendedQueue(target, store)
+    if any(kind.__module__.startswith("aiobotocore") for kind in type(target).__mro__):
+        raise TypeError(
+            f"{target!r} is asynchronous: only clients whose methods return the answer can be extended"
+        )
     if not hasattr(target, "receive_message"):
         raise TypeError(f"{target!r}: a Queue, or a client with boto3's methods, is allowed")
     return ExtendedClient(target, store)

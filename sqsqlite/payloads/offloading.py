@@ -115,7 +115,7 @@ def deliver(
         group_of: a message's group; None: it is not known, so it may be any.
 
     Raises:
-        PayloadError: of the first message, if no message can be handed over.
+        PayloadError: of the first message, if no message can be handed over. Those of other messages are logged.
     """
     ready: list[M] = []
     errors: list[PayloadError] = []
@@ -134,14 +134,14 @@ def deliver(
                 blocked.add(group)
         else:
             ready.append(message)
-    if errors and not ready:
-        raise errors[0]
-    for each in errors:
+    for each in errors if ready else errors[1:]:
         logging.getLogger("sqsqlite").warning("%s", each)
     if behind:
         logging.getLogger("sqsqlite").warning(
             "%d messages behind these in their groups stay hidden too, so that the order is kept", behind
         )
+    if errors and not ready:
+        raise errors[0]
     return ready
 
 

@@ -11,6 +11,7 @@ from sqsqlite.payloads.errors import PayloadStoreDown
 from sqsqlite.payloads.settling import owner_of
 from sqsqlite.payloads.store import PayloadStore
 from sqsqlite.sql import operators as sql
+from sqsqlite.store.damage import undecoded
 
 if TYPE_CHECKING:
     from sqsqlite.payloads.places import Stored
@@ -100,7 +101,8 @@ def _named(sqs: SQS, owner: str) -> set[str]:
 
     Any mention counts, so that no way of writing a pointer is mistaken for none.
     """
-    with sqs._store.reading() as snapshot:  # noqa: SLF001
+    # A damaged body too keeps its payload.
+    with sqs._store.reading() as snapshot, undecoded(snapshot.connection):  # noqa: SLF001
         rows = snapshot.execute(sql.LIST_BODIES_WITH, {"text": owner})
         return {name for (body,) in rows for name in _NAME.findall(str(body))}
 

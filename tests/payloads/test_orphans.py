@@ -151,3 +151,12 @@ def test_payloads_of_expired_messages_go(sqs, queue, store, kept, clock):
     wait_until_discarded(sqs)
     assert sweep(sqs, store, older_than=0).removed == 1
     assert kept() == {}
+
+
+def test_a_damaged_body_keeps_its_payload(sqs, queue, store, kept):
+    """It may be repaired; the sweep goes on."""
+    queue.send(BIG)
+    with sqs.transaction() as connection:
+        connection.execute("UPDATE sqs_messages SET body = CAST(body || x'ff' AS TEXT)")
+    swept = sweep(sqs, store, older_than=0)
+    assert (swept.referred, swept.removed, len(kept())) == (1, 0, 1)

@@ -2,6 +2,8 @@
 """Big bodies through the Python API, with a folder as the store."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -397,3 +399,39 @@ def test_another_folder_of_the_same_name_reads_the_payloads(queue, plain, folder
     folder.rename(elsewhere)
     [message] = extend(plain, PayloadStore(elsewhere)).receive()
     assert message.body == BIG
+
+
+def test_the_folder_needs_no_fsspec_and_other_urls_name_the_extra(tmp_path):
+    """None in sys.modules is a package that is not installed."""
+    program = """
+import sys
+sys.modules["fsspec"] = None
+from sqsqlite.payloads import PayloadStore
+PayloadStore("payloads").put(b"x")
+PayloadStore("s3://bucket/prefix")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (tmp_path / "payloads" / "remote").is_dir()
+    assert (
+        "ModuleNotFoundError: a payload store at s3://bucket/prefix needs fsspec: pip install" in done.stderr
+    )
+    assert "[payloads]" in done.stderr
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3:///key", "s3://bucket?versions=1", "simplecache::s3://bucket"])
+def test_a_url_without_a_bucket_is_refused(url):
+    with pytest.raises(ValueError, match="such as s3://BUCKET/PREFIX"):
+        PayloadStore(url)
+
+
+def test_the_other_errors_of_a_receive_are_logged(queue, folder, caplog):
+    sent = queue.send_many([BIG, BIG])
+    for found in folder.rglob("*"):
+        if found.is_file():
+            found.unlink()
+    with pytest.raises(PayloadMissing) as caught:
+        queue.receive(10)
+    [other] = {one.message_id for one in sent} - {caught.value.message_id}
+    assert other in caplog.text

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads in S3: Amazon's extended client reads ours, and the reverse; what is lost; no such bucket; a sweep."""
 
+import asyncio
 import json
 import sys
 
 import boto3
 import botocore.session
 import sqs_extended_client  # noqa: F401 # it changes the SQS clients that boto3 makes
+from aiobotocore.session import get_session
 
 import sqsqlite
 from sqsqlite.payloads import (
@@ -104,6 +106,15 @@ elsewhere = PayloadStore("s3://nowhere")
 refused(PayloadStoreDown, elsewhere.put, b"x")
 refused(PayloadStoreDown, elsewhere.get, Pointer("nowhere", "x"))
 assert (keys(), left()) == ([], {"0"})
+
+
+# aiobotocore, which s3fs brings along: its methods are awaited.
+async def extend_asynchronous():
+    async with get_session().create_client("sqs") as client:
+        refused(TypeError, extend, client, store)
+
+
+asyncio.run(extend_asynchronous())
 
 # The Python API, a transaction that rolls back, and a sweep.
 with sqsqlite.connect(sys.argv[1]) as sqs:
