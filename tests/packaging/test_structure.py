@@ -20,7 +20,8 @@ LAYERS = (
     ("cli",),
     ("demo",),  # a program of a user's: it works through what users import
     ("",),  # sqsqlite/__init__.py itself: the names that users import
-    ("api", "boto", "dbapi", "django", "payloads", "replies", "serve", "spark", "testing", "transfer"),  # the doors
+    # The doors.
+    ("api", "boto", "dbapi", "django", "payloads", "replies", "serve", "spark", "testing", "transfer"),
     ("operators",),
     ("access",),
     ("actions",),
