@@ -358,10 +358,10 @@ def test_changes_of_the_schema_stand_in_line(path, sqs, queue, connection, state
     impatient = dbapi.connect(path, timeout=0.01)
     with pytest.raises(dbapi.OperationalError, match=r"locked: .*another thread"):
         getattr(impatient, method)(statement)
+    impatient.close()
     leave.set()
     holder.outcome()
-    getattr(impatient, method)(statement)
-    impatient.close()
+    getattr(connection, method)(statement)
     assert queue.send("the turn is free").message_id
 
 

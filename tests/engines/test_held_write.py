@@ -13,6 +13,8 @@ from tests.store.inspection import assert_whole, bodies
 from tests.store.processes import Program
 from tests.store.waiting import Task, until
 
+TIMEOUT = 0.1  # s, of those who are to be refused
+
 # Holds a transaction with a row and a message in it, until it is told how to end.
 HOLD = """
 import sqsqlite
@@ -38,11 +40,17 @@ with sqsqlite.connect(sys.argv[1], busy_timeout=600) as sqs:
 
 
 @pytest.fixture
-def impatient(path, connection):
+def impatient(path, connection, queue):
     """A queue whose writers soon give up. The table `items` is there."""
     connection.commit()
-    with sqsqlite.connect(path, adopt=True, busy_timeout=0.1) as sqs:
-        yield sqs.create_queue("orders", visibility_timeout=600)
+    with sqsqlite.connect(path, adopt=True, busy_timeout=TIMEOUT) as sqs:
+        yield sqs.queue("orders")
+
+
+@pytest.fixture
+def queue(sqs, connection):
+    """The same queue for writers that have patience."""
+    return sqs.create_queue("orders", visibility_timeout=600)
 
 
 @pytest.fixture
@@ -57,39 +65,43 @@ def held(holder):
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])
-def test_sender_is_told_the_process_that_holds_the_write(path, impatient, holder, connection, end):
-    impatient.send("before")
-    [message] = impatient.receive()
+def test_sender_is_told_the_process_that_holds_the_write(queue, impatient, holder, end):
+    queue.send("before")
+    [message] = queue.receive()
     held(holder)
-    for work in (lambda: impatient.send("no"), message.delete, lambda: impatient.send_many(["no"])):
+    for work in (
+        lambda: impatient.send("no"),
+        lambda: impatient.delete_many([message]),
+        lambda: impatient.send_many(["no"]),
+    ):
         with pytest.raises(Busy, match=rf"process {holder.pid} \(python.* has it"):
             work()
     assert len(impatient.peek()) == 0  # reading goes on
     holder.tell(end)
     assert holder.hear() == "over"
     message.delete()
-    impatient.send("after")
-    assert bodies(impatient) == (["with the row"] if end == "commit" else []) + ["after"]
+    queue.send("after")
+    assert bodies(queue) == (["with the row"] if end == "commit" else []) + ["after"]
 
 
-def test_killed_holder_leaves_neither_row_nor_message_and_no_one_waits(impatient, holder, connection):
+def test_killed_holder_leaves_neither_row_nor_message_and_no_one_waits(queue, impatient, holder, connection):
     held(holder)
     with pytest.raises(Busy, match=str(holder.pid)):
         impatient.send("no")
     holder.kill()
-    impatient.send("after")
-    assert bodies(impatient) == ["after"]
+    queue.send("after")
+    assert bodies(queue) == ["after"]
     assert connection.execute("SELECT count(*) FROM items").fetchone() == (0,)
 
 
-def test_killed_holder_frees_those_who_wait_in_line(path, impatient, holder):
-    """In this process and in another one, with patience."""
-    with sqsqlite.connect(path, busy_timeout=600) as sqs, Program(CONSUME, path) as consumer:
+def test_killed_holder_frees_those_who_wait_in_line(path, sqs, queue, holder):
+    """In this process and in another one."""
+    with Program(CONSUME, path) as consumer:
         consumer.hear()
-        impatient.send("first")
+        queue.send("first")
         assert consumer.hear() == "first"
         held(holder)
-        waiting = [Task(sqs.queue("orders").send, f"{number}") for number in range(3)]
+        waiting = [Task(queue.send, f"{number}") for number in range(3)]
         turnstile = sqs._store.file.turnstile
         until(lambda: turnstile._waiting_room.is_out or turnstile._turn.is_out)
         holder.kill()
@@ -99,10 +111,10 @@ def test_killed_holder_frees_those_who_wait_in_line(path, impatient, holder):
         assert_whole(sqs)
 
 
-def test_consumer_that_waits_wakes_when_a_long_write_commits(impatient, holder):
-    """It polls for longer than its busy_timeout meanwhile."""
-    waiting = Task(lambda: [message.body for message in impatient.receive(wait=20)])
-    until(lambda: impatient._store.waker._waiters)
+def test_consumer_that_waits_wakes_when_a_long_write_commits(queue, impatient, holder):
+    """Others were refused meanwhile: waiting writes nothing."""
+    waiting = Task(lambda: [message.body for message in queue.receive(wait=20)])
+    until(lambda: queue._store.waker._waiters)
     held(holder)
     with pytest.raises(Busy):
         impatient.send("no")
@@ -121,45 +133,39 @@ def test_consumer_of_another_process_wakes_when_a_long_write_commits(path, impat
         assert consumer.hear() == "with the row"
 
 
-def test_a_thread_that_holds_a_write_makes_others_of_its_process_busy(path, connection):
-    connection.commit()
-    with sqsqlite.connect(path, adopt=True, busy_timeout=0.1) as sqs:
-        queue = sqs.create_queue("orders")
-        begun, end = threading.Event(), threading.Event()
+def test_a_thread_that_holds_a_write_makes_others_of_its_process_busy(path, sqs, queue, impatient):
+    begun, end = threading.Event(), threading.Event()
 
-        def hold():
-            own = dbapi.connect(path, isolation_level="IMMEDIATE")
-            own.execute("INSERT INTO items VALUES ('slow')")
-            begun.set()
-            assert end.wait(600)
-            queue.send("with the row", connection=own)
-            own.commit()
-            own.close()
+    def hold():
+        own = dbapi.connect(path, isolation_level="IMMEDIATE")
+        own.execute("INSERT INTO items VALUES ('slow')")
+        begun.set()
+        assert end.wait(600)
+        queue.send("with the row", connection=own)
+        own.commit()
+        own.close()
 
-        holder = Task(hold)
-        assert begun.wait(600)
-        with pytest.raises(Busy, match=r"been writing for (0\.1 s|the whole busy_timeout)"):
-            queue.send("no")
-        impatient = dbapi.connect(path, timeout=0.05, isolation_level="IMMEDIATE")
-        with pytest.raises(
-            dbapi.OperationalError,
-            match=r"locked: .*another thread has been writing for the whole busy_timeout",
-        ):
-            impatient.execute("INSERT INTO items VALUES ('b')")
-        impatient.close()
-        end.set()
-        holder.outcome()
-        queue.send("after")
-        assert bodies(queue) == ["with the row", "after"]
-        assert_whole(sqs)
+    holder = Task(hold)
+    assert begun.wait(600)
+    with pytest.raises(Busy, match=rf"been writing for ({TIMEOUT} s|the whole busy_timeout)"):
+        impatient.send("no")
+    own = dbapi.connect(path, timeout=TIMEOUT, isolation_level="IMMEDIATE")
+    with pytest.raises(dbapi.OperationalError, match=r"locked: .*another thread has been writing"):
+        own.execute("INSERT INTO items VALUES ('b')")
+    own.close()
+    end.set()
+    holder.outcome()
+    queue.send("after")
+    assert bodies(queue) == ["with the row", "after"]
+    assert_whole(sqs)
 
 
-def test_a_session_that_forgets_to_commit_is_ended_by_its_engine(path, impatient, engine):
+def test_a_session_that_forgets_to_commit_is_ended_by_its_engine(queue, impatient, engine):
     """A connection that goes back to its pool is rolled back, so others write again."""
     begun = engine.connect()
     begun.execute(text("INSERT INTO items VALUES ('forgotten')"))
     with pytest.raises(Busy):
         Task(impatient.send, "no").outcome()
     begun.close()
-    impatient.send("after")
-    assert bodies(impatient) == ["after"]
+    queue.send("after")
+    assert bodies(queue) == ["after"]

@@ -173,27 +173,26 @@ IN_THE_MIDDLE = {
 
 
 @pytest.mark.parametrize("statements", IN_THE_MIDDLE.values(), ids=IN_THE_MIDDLE)
-def test_killed_migration_leaves_the_tables_and_the_queue_as_they_were(path, statements):
+def test_killed_migration_leaves_the_tables_and_the_queue_as_they_were(path, sqs, queue, statements):
     tables = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE '%sqs%' ORDER BY name"
-    with sqsqlite.connect(path, adopt=True, busy_timeout=0.1) as sqs:
-        queue = sqs.create_queue("orders")
-        queue.send("before")
-        before = rows(sqs, tables), rows(sqs, "SELECT * FROM items ORDER BY id")
-        with Program(MIGRATE, path, statements) as program:
-            assert program.hear() == "middle"
+    queue.send("before")
+    before = rows(sqs, tables), rows(sqs, "SELECT * FROM items ORDER BY id")
+    with Program(MIGRATE, path, statements) as program:
+        assert program.hear() == "middle"
+        with sqsqlite.connect(path, busy_timeout=0.1) as impatient:
             with pytest.raises(Busy, match=rf"process {program.pid} \(python.* has it"):
-                queue.send("no")
-            assert [message.body for message in queue.peek()] == ["before"]
-            program.kill()
-        [message] = queue.receive()
-        with sqs.transaction() as connection:
-            connection.execute("INSERT INTO items (name) VALUES ('after')")
-            message.delete()
-        assert received(sqs) == ["after"]
-        with sqs.transaction() as connection:
-            connection.execute("DELETE FROM items WHERE name = 'after'")
-        assert (rows(sqs, tables), rows(sqs, "SELECT * FROM items ORDER BY id")) == before
-        assert_whole(sqs)
+                impatient.queue("orders").send("no")
+            assert [message.body for message in impatient.queue("orders").peek()] == ["before"]
+        program.kill()
+    [message] = queue.receive()
+    with sqs.transaction() as connection:
+        connection.execute("INSERT INTO items (name) VALUES ('after')")
+        message.delete()
+    assert received(sqs) == ["after"]
+    with sqs.transaction() as connection:
+        connection.execute("DELETE FROM items WHERE name = 'after'")
+    assert (rows(sqs, tables), rows(sqs, "SELECT * FROM items ORDER BY id")) == before
+    assert_whole(sqs)
 
 
 KILLED_ALEMBIC = """

@@ -142,6 +142,8 @@ def test_exclusive_locking_is_refused_while_the_queue_is_open(path, sqs, queue, 
             greedy.execute(statement)
         queue.send("meanwhile")
     greedy.execute("PRAGMA locking_mode = NORMAL")
+    greedy.execute("PRAGMA busy_timeout = 600000")
+    greedy.timeout = 600
     queue.send("hi", connection=greedy)
     greedy.commit()
     greedy.close()
