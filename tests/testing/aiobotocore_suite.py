@@ -28,10 +28,10 @@ async def from_before_the_mock():
         with mock_sqs() as mock:
             url = (await sqs.create_queue(QueueName="orders"))["QueueUrl"]
             await sqs.send_message(QueueUrl=url, MessageBody="late", DelaySeconds=900)
+            mock.clock.advance(900 - 10)
             poll = asyncio.create_task(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20))
             await asyncio.sleep(0)  # the event loop goes on while the poll waits
-            mock.clock.advance(900 - 1)
-            mock.clock.advance(1)
+            mock.clock.advance(10)
             return [message["Body"] for message in (await poll)["Messages"]]
 
 
