@@ -34,9 +34,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"sqsqlite.boto needs boto3: {install_command('boto3')}") from error
 
 _PARAMETERS = "sqsqlite_parameters"
-_attached: "weakref.WeakSet[Any]" = (
-    weakref.WeakSet()
-)  # event emitters: the first of two handlers would answer
+# Event emitters with their files: the first of two handlers would answer.
+_attached: "weakref.WeakKeyDictionary[Any, Store]" = weakref.WeakKeyDictionary()
 _making = threading.Lock()  # a session of boto3's is for one thread at a time
 
 Answer = tuple[AWSResponse, dict[str, Any]]
@@ -150,7 +149,7 @@ class Attachment:
         self._events = events
         self._store = store
         self._answers = Answers(events, lambda: store)
-        _attached.add(events)
+        _attached[events] = store
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +160,7 @@ class Attachment:
     def close(self) -> None:
         """Detach, then close the file. A second time does nothing."""
         self._answers.end()
-        _attached.discard(self._events)
+        _attached.pop(self._events, None)
         self.close_file()
 
     def close_file(self) -> None:
@@ -234,13 +233,13 @@ def client_over(store: Store, caller: Caller = LOCAL) -> Any:
     with _making:
         made = _session().client("sqs", **_settings({"region": store.settings.region}))
     Answers(made.meta.events, lambda: store, caller)
-    _attached.add(made.meta.events)
+    _attached[made.meta.events] = store
     return made
 
 
-def is_attached(client: Any) -> bool:
-    """Whether a client is answered from a file of its own."""
-    return client.meta.events in _attached
+def store_of(client: Any) -> Store | None:
+    """The open file that answers a client. None: no file does, or only a mock's."""
+    return _attached.get(client.meta.events)
 
 
 def _closing(made: Any, path: str | os.PathLike[str], options: OpenOptions) -> Any:

@@ -2,6 +2,7 @@
 """A client with boto3's methods whose big bodies go to a store."""
 
 import hashlib
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ class ExtendedClient:
         self._client = client
         self.payloads = store
         # A client of a file can look whether a message is gone, and joins the transaction of its thread.
-        self._file: Store | None = client._store if isinstance(client, Client) else None  # noqa: SLF001
+        self._file: Store | None = _file_of(client)
         self._owner = REMOTE if self._file is None else owner_of(self._file)
 
     def __getattr__(self, name: str) -> Any:
@@ -184,3 +185,11 @@ def _unmarked(given: dict[str, Any]) -> tuple[dict[str, Any], Pointer | None]:
 
 def _is_fifo(url: Any) -> bool:
     return isinstance(url, str) and url.endswith(".fifo")
+
+
+def _file_of(client: Any) -> "Store | None":
+    """The open file behind a client of this process. None: the client reaches an endpoint."""
+    if isinstance(client, Client):
+        return client._store  # noqa: SLF001 # the open file behind its calls
+    boto = sys.modules.get("sqsqlite.boto")  # else no client of boto3 can be a file's
+    return None if boto is None or not hasattr(client, "meta") else boto.store_of(client)

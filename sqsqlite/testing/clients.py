@@ -12,7 +12,7 @@ import threading
 import weakref
 from typing import Any
 
-from sqsqlite.boto import Answers, is_attached
+from sqsqlite.boto import Answers, store_of
 from sqsqlite.testing.regions import Regions
 
 _lock = threading.Lock()
@@ -61,7 +61,7 @@ def _tie(client: Any) -> None:
     events, meta = client.meta.events, client.meta
     with _lock:
         regions = _in_force
-        if regions is None or events in _ties or is_attached(client):
+        if regions is None or events in _ties or store_of(client) is not None:
             return
         region = meta.region_name
         _ties[events] = Answers(

@@ -8,7 +8,7 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 import sqsqlite
-from sqsqlite import dbapi
+from sqsqlite import boto, dbapi
 from sqsqlite.payloads import PayloadStore, extend, sweep
 from tests.store.processes import Program
 
@@ -180,3 +180,15 @@ def test_a_program_that_is_killed_leaves_a_message_with_its_payload_or_an_orphan
         assert sweep(sqs, store, older_than=0).removed == orphans
         assert len(kept()) == messages
         assert [message.body for message in queue.receive(wait=5 * messages)] == [BIG] * messages
+
+
+def test_a_boto3_client_of_the_same_open_file_keeps_the_rules(sqs, queue, store, kept):
+    """As pytest's fixture `sqs_client` is one: its calls join the thread's transaction."""
+    client = extend(boto.client_over(sqs._store), store)
+    queue.send(BIG)
+    (message,) = client.receive_message(QueueUrl="orders")["Messages"]
+    with rolled_back(sqs):
+        client.delete_message(QueueUrl="orders", ReceiptHandle=message["ReceiptHandle"])
+    assert list(kept().values()) == [BIG]
+    client.delete_message(QueueUrl="orders", ReceiptHandle=message["ReceiptHandle"])
+    assert kept() == {}
