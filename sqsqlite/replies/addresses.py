@@ -29,7 +29,7 @@ class ReplyTimeout(SQSQLiteError, TimeoutError):
 
 
 class RequesterClosed(SQSQLiteError):
-    """The requester was closed, or its queue of replies is gone: the reply can't arrive any more."""
+    """The requester was closed, its queue of replies is gone, or it can't be received from: no reply can arrive."""
 
 
 class RequesterGone(SQSQLiteError):
@@ -57,8 +57,8 @@ def client_of(sqs_or_client: Any) -> Any:
 
 
 def python_values(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A message's attributes as Python values, without those of this protocol."""
-    return {name: _value(typed) for name, typed in attributes.items() if name not in (ADDRESS, WAITER)}
+    """A reply's attributes as Python values, without the one that names the waiter."""
+    return {name: _value(typed) for name, typed in attributes.items() if name != WAITER}
 
 
 def _value(typed: Mapping[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host queues: made for one requester, kept alive by a tag, removed when their requester is dead."""
 
+import random
 import secrets
 from typing import Any
 
@@ -8,6 +9,7 @@ from sqsqlite.api.client_errors import code_of, is_missing
 from sqsqlite.replies.addresses import HOST_PREFIX, LAST_SIGN, RETENTION
 
 _KEPT_SECONDS = "3600"  # a reply that nobody takes for an hour is nobody's
+_LOOKS = 50
 
 
 def make(client: Any, now_ms: int, idle_seconds: int) -> str:
@@ -41,37 +43,44 @@ def remove(client: Any, url: str) -> None:
 def sweep(client: Any, now_ms: int) -> int:
     """Remove the host queues whose requester has given no sign of life for too long.
 
-    A queue without our tags is left alone, whatever its name. Nothing is removed where the caller may not list queues:
-    a program with few rights can still ask.
+    A queue without our tags is left alone, whatever its name, and so is all that the caller may not see or remove: a
+    program with few rights can still ask. Of more than 50 host queues a random 50 are looked at, so that a thousand
+    requesters do not make a million calls; each later sweep looks at others.
 
     Returns:
         How many were removed.
     """
-    removed = 0
+    urls: list[str] = []
     token: str | None = None
     while True:
         more = {"NextToken": token} if token else {}
         try:
             page = client.list_queues(QueueNamePrefix=HOST_PREFIX, MaxResults=1_000, **more)
         except Exception as error:
-            if "AccessDenied" in code_of(error):
-                return removed
+            if _is_denied(error):
+                return 0
             raise
-        removed += sum(_remove_if_dead(client, url, now_ms) for url in page.get("QueueUrls", []))
+        urls += page.get("QueueUrls", [])
         token = page.get("NextToken")
         if not token:
-            return removed
+            break
+    looked_at = random.sample(urls, min(_LOOKS, len(urls)))
+    return sum(_remove_if_dead(client, url, now_ms) for url in looked_at)
 
 
 def _remove_if_dead(client: Any, url: str, now_ms: int) -> bool:
     try:
         tags = client.list_queue_tags(QueueUrl=url).get("Tags", {})
         last, idle = tags.get(LAST_SIGN, ""), tags.get(RETENTION, "")
-        if not (last.isdigit() and idle.isdigit()) or now_ms - int(last) <= int(idle) * 1_000:
+        if not (last.isdecimal() and idle.isdecimal()) or now_ms - int(last) <= int(idle) * 1_000:
             return False
         client.delete_queue(QueueUrl=url)
     except Exception as error:
-        if is_missing(error):  # another requester was first
+        if is_missing(error) or _is_denied(error):  # missing: another requester was first
             return False
         raise
     return True
+
+
+def _is_denied(error: Exception) -> bool:
+    return "AccessDenied" in code_of(error)

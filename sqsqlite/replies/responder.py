@@ -4,11 +4,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sqsqlite.actions.queue_rows import LOCAL
 from sqsqlite.api.client_errors import is_missing
 from sqsqlite.api.connect import SQS
 from sqsqlite.api.message import Message, to_attributes
 from sqsqlite.contract.names import queue_name
-from sqsqlite.errors import QueueDoesNotExist
 from sqsqlite.replies.addresses import ADDRESS, WAITER, RequesterGone, client_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Responder:
             connection: of an open file: a transaction of the application's, see `Queue.send`.
 
         Raises:
-            ValueError: the request names no address; or `connection` without an open file.
+            ValueError: the request names no address; or `connection` without an open file, or for a queue of another
+                account.
             RequesterGone: nobody waits any more. The request's work is done all the same.
             InvalidMessageContents, InvalidParameterValue: as for any message.
         """
@@ -71,26 +72,27 @@ class Responder:
         given = {**(attributes or {}), **({WAITER: waiter} if waiter else {})}
         try:
             self._send(url, body, given, connection)
-        except QueueDoesNotExist as error:
-            raise _gone(address) from error
         except Exception as error:
             if is_missing(error):
-                raise _gone(address) from error
+                raise RequesterGone(
+                    f"{address}: nobody waits for this reply: the requester has ended, and its queue with it"
+                ) from error
             raise
 
     def _send(
         self, url: str, body: str, attributes: dict[str, Any], connection: "CallersTransaction | None"
     ) -> None:
-        if self._sqs is not None:
-            queue = self._sqs.queue(queue_name(url)[1])
-            queue.send(body, attributes=attributes, connection=connection)
+        if connection is None:  # joins `with sqs.transaction()`, too
+            self._client.send_message(
+                QueueUrl=url, MessageBody=body, MessageAttributes=to_attributes(attributes)
+            )
             return
-        if connection is not None:
+        if self._sqs is None:
             raise ValueError("connection= belongs to an open file: Responder(sqs)")
-        self._client.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=to_attributes(attributes))
-
-
-def _gone(address: str) -> RequesterGone:
-    return RequesterGone(
-        f"{address}: nobody waits for this reply: the requester has ended, and its queue with it"
-    )
+        account_id = queue_name(url)[0]
+        if account_id not in (None, LOCAL.account_id):
+            raise ValueError(
+                f"{url} is a queue of account {account_id}; with connection=, replies go to queues of account "
+                f"{LOCAL.account_id} alone: use `with sqs.transaction()`"
+            )
+        self._sqs.queue(url).send(body, attributes=attributes, connection=connection)
