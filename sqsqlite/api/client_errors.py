@@ -10,6 +10,8 @@ _PASSING = re.compile(
     r"Throttl|TooManyRequests|SlowDown|OverLimit|RequestLimit|ServiceUnavailable|InternalFailure"
 )
 _SERVER_ERROR = 500
+# botocore's errors when no connection came about. Unlike those of a connection that broke, they are no HTTPClientError.
+_NOT_CONNECTED = {"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError"}
 _MISSING = ("QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue")
 
 
@@ -43,14 +45,16 @@ def is_in_doubt(error: Exception) -> bool:
     response = getattr(error, "response", None)
     if isinstance(response, dict):
         return bool(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _SERVER_ERROR)
-    return _is_of_connection(error) and type(error).__name__ not in (
-        "EndpointConnectionError",
-        "ConnectTimeoutError",
-    )
+    return _is_of_connection(error) and not _kinds(error) & _NOT_CONNECTED
 
 
 def _is_of_connection(error: Exception) -> bool:
-    return any(kind.__name__ == "HTTPClientError" for kind in type(error).__mro__)
+    """Whether a connection broke or was not to be had. An error of TLS is neither: it needs a human."""
+    return bool(_kinds(error) & (_NOT_CONNECTED | {"HTTPClientError"}))
+
+
+def _kinds(error: Exception) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
 
 
 def is_missing(error: Exception) -> bool:
