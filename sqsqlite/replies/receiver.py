@@ -137,7 +137,7 @@ class Receiver:
 def broken(error: BaseException) -> RequesterClosed:
     """The error of a call whose reply can't be received, because the receiving thread ended with `error`."""
     raised = RequesterClosed(
-        f"replies can't be received any more: {words_of(error) if isinstance(error, Exception) else error!r}. "
+        f"replies can't be received any more: {words_of(error) if isinstance(error, Exception) else repr(error)}. "
         "The request may still be worked on"
     )
     raised.__cause__ = error
