@@ -187,7 +187,7 @@ class ManualClock:
 
     def _all_wait(self) -> bool:
         """Whether every thread that could move the clock waits on it. Our own threads never move it."""
-        asleep = {waiting.thread for waiting in self._waiting}
+        asleep = {waiting.thread for waiting in self._waiting if not waiting.event.is_set()}
         able = {
             thread
             for thread in threading.enumerate()

@@ -94,3 +94,26 @@ def test_when_all_threads_wait_the_clock_moves_to_the_first_instant(tmp_path):
 def test_patience_must_be_positive():
     with pytest.raises(ValueError, match=r"ManualClock\(patience=0\): seconds, more than 0, are allowed"):
         ManualClock(patience=0)
+
+
+def test_a_thread_that_was_just_woken_can_move_the_clock():
+    """It has not yet run since its event was set, so it is not asleep, and the clock must not leave without it."""
+    gate = threading.Event()
+
+    class Slow(threading.Event):
+        def wait(self, timeout=None):
+            return super().wait(timeout) and gate.wait(300)
+
+    clock, woken = ManualClock(patience=0.2), Slow()
+    began = clock.now_ms()
+    thread = threading.Thread(target=clock.wait, args=(woken, began + 5_000))
+    thread.start()
+    clock.until_waiting()
+    woken.set()
+    try:
+        with pytest.raises(TimeoutError, match="nothing moved the ManualClock"):
+            clock.wait(threading.Event(), began + 9_000)
+        assert clock.now_ms() == began
+    finally:
+        gate.set()
+        thread.join()
