@@ -73,9 +73,9 @@ class Receiver:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
+                self._show_life()
                 self._receive()
                 self._trouble = None
-                self._show_life()
             except BaseException as error:  # noqa: BLE001 - the waiters and all later calls raise it
                 if self._stopping.is_set():
                     return
