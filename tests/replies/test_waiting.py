@@ -192,7 +192,6 @@ def test_a_queue_is_named_in_any_way(door, sqs):
 
 
 def test_a_call_in_a_callback_is_refused_and_submit_and_close_work_there(sqs):
-    worker = Worker(sqs, 2)
     requester = Requester(sqs)
     told, ended = [], threading.Event()
 
@@ -209,6 +208,7 @@ def test_a_call_in_a_callback_is_refused_and_submit_and_close_work_there(sqs):
         ended.set()
 
     requester.submit("orders", "hello", 300).add_done_callback(when_done)
+    worker = Worker(sqs, 2)  # a callback that comes after the reply would run on this thread
     assert ended.wait(300)
     worker.join()
     assert "in the callback of a future" in told[0]
