@@ -20,7 +20,7 @@ _STALE = 1_000
 
 @dataclass
 class Counts:
-    """What a requester counted: `sent` = `answered` + `timed_out` + `failed` + those that still wait.
+    """What a requester counted: `sent` = `answered` + `timed_out` + `failed` + the waiting ones.
 
     Attributes:
         sent: requests.
