@@ -308,7 +308,6 @@ def test_a_purge_keeps_attributes_and_tags(make_queue):
     assert queue.client.list_queue_tags(QueueUrl=queue.url)["Tags"] == {"team": "blue"}
 
 
-@pytest.mark.rule("queue.25", "queue.26", "error.3")
 def test_without_cooldowns_a_name_and_a_purge_are_free_at_once(open_sqs):
     sqs = open_sqs(cooldowns=False)
     url = sqs.create_queue(QueueName="q")["QueueUrl"]
@@ -318,6 +317,7 @@ def test_without_cooldowns_a_name_and_a_purge_are_free_at_once(open_sqs):
     assert sqs.create_queue(QueueName="q")["QueueUrl"] == url
 
 
+@pytest.mark.rule("queue.25", "queue.26", "error.3")
 def test_a_queue_is_purged_once_in_60_seconds(queue, clock, make_queue):
     queue.client.purge_queue(QueueUrl=queue.url)
     clock.advance(59.999)
