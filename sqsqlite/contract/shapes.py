@@ -52,6 +52,12 @@ ACTIONS: Final[dict[str, type[Request]]] = {
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
+# Made while this module loads, by one thread. msgspec notes what it knows of a class in that class at first use; a
+# second thread that uses the class meanwhile reads the unfinished note, and the process ends with a segmentation fault.
+_DECODERS: Final[dict[type[Request], msgspec.json.Decoder[Any]]] = {
+    kind: msgspec.json.Decoder(kind) for kind in ACTIONS.values()
+}
+
 _BYTES = (bytes, bytearray)  # kept as they are, not read as Base64
 # Members whose values are structures, which may hide a None of their own.
 _CONTAINERS = frozenset({dict, list, tuple})
@@ -92,7 +98,7 @@ def parse_json(kind: type[AnyRequest], body: bytes | str, limits: Limits) -> Any
     """
     try:
         try:
-            request: AnyRequest = _decoder(kind).decode(body)
+            request: AnyRequest = _DECODERS[kind].decode(body)
         except msgspec.ValidationError:
             # Decoded again, without a shape: msgspec stops at the first slip, and the rest may be no JSON at all.
             params = msgspec.json.decode(body)
@@ -142,11 +148,6 @@ def _holds_none(value: object) -> bool:
 @cache
 def _shape(kind: type) -> inspect.Type:
     return inspect.type_info(kind)
-
-
-@cache
-def _decoder(kind: type[AnyRequest]) -> msgspec.json.Decoder[AnyRequest]:
-    return msgspec.json.Decoder(kind)
 
 
 def _drop_unknown(shape: inspect.Type, value: Any) -> None:

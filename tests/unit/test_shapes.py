@@ -4,6 +4,8 @@
 import base64
 import io
 import json
+import subprocess
+import sys
 
 import botocore.session
 import pytest
@@ -248,3 +250,38 @@ def test_a_failed_entry_names_the_sender_as_at_fault():
     assert to_dict(response) == {
         "Failed": [{"Id": "a", "SenderFault": True, "Code": "InvalidParameterValue", "Message": "why"}]
     }
+
+
+FIRST_USE = """
+import sys, threading
+from sqsqlite.contract.limits import SQS
+from sqsqlite.contract.shapes import ACTIONS, parse
+
+VALUE = {"DataType": "String", "StringValue": "x"}
+MESSAGE = {"MessageBody": "x", "MessageAttributes": {"a": VALUE}}
+GIVEN = {
+    "SendMessageBatch": {"QueueUrl": "q", "Entries": [{"Id": "1", **MESSAGE}]},
+    "SendMessage": {"QueueUrl": "q", **MESSAGE},
+    "DeleteMessageBatch": {"QueueUrl": "q", "Entries": [{"Id": "1", "ReceiptHandle": "x"}]},
+    "CreateQueue": {"QueueName": "q", "Attributes": {"DelaySeconds": "1"}, "tags": {"a": "b"}},
+}
+
+def use(action, gate):
+    gate.wait()
+    parse(ACTIONS[action], GIVEN[action], SQS)
+
+sys.setswitchinterval(1e-6)
+for action in GIVEN:
+    gate = threading.Barrier(4)
+    threads = [threading.Thread(target=use, args=(action, gate)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_threads_may_use_a_kind_of_request_for_the_first_time_together():
+    # Of msgspec, which then read what another thread had half written: about 3 of 4 such processes crashed.
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", FIRST_USE], check=True)
