@@ -252,27 +252,34 @@ class Pool:
 
 
 _pools: "weakref.WeakSet[Pool]" = weakref.WeakSet()
+# Held through a fork: of two threads that fork at once, the second must find the pools as the first one left them.
+_fork_lock = threading.Lock()
 _forking: list[Pool] = []
 
 
 def _before_fork() -> None:
+    _fork_lock.acquire()
     _forking[:] = list(_pools)
     for pool in _forking:
         pool.before_fork()
 
 
-def _after_fork(in_child: bool) -> None:
+def _after_fork_in_parent() -> None:
     for pool in _forking:
-        if in_child:
-            pool.after_fork_in_child()
-        else:
-            pool.after_fork_in_parent()
+        pool.after_fork_in_parent()
     _forking.clear()
+    _fork_lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global _fork_lock
+    for pool in _forking:
+        pool.after_fork_in_child()
+    _forking.clear()
+    _fork_lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _after_fork(False),
-        after_in_child=lambda: _after_fork(True),
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
     )

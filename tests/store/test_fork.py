@@ -83,6 +83,27 @@ def test_fifty_forks_under_traffic_lose_nothing(sqs, queue):
     assert_whole(sqs)
 
 
+def test_threads_that_fork_at_once_leave_no_lock_behind(sqs, queue):
+    """Once one of them cleared the list of what the other had locked, and every later call waited for ever."""
+    together = threading.Barrier(3)
+
+    def fork():
+        for _ in range(10):
+            together.wait()
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+
+    forkers = [Task(fork) for _ in range(2)]
+    for number in range(10):
+        together.wait()
+        Task(queue.send, str(number)).outcome()
+    for forker in forkers:
+        forker.outcome()
+    assert bodies(queue) == [str(number) for number in range(10)]
+
+
 def test_fork_during_a_checkpoint_that_waits_for_its_turn(sqs, queue, monkeypatch):
     """The fork waits without a connection: the writer may be waiting for the fork, and the fork for connections."""
     store = sqs._store
